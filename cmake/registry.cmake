@@ -1,0 +1,18 @@
+# Adding a folder is all it takes to add a format, an engine, a tool or a report:
+# <dir>/<name>/<kind>.cpp defines `<name>_<kind>`, and this writes the table of them.
+function(trocar_registry target kind type header accessor dir)
+  file(GLOB units CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${dir}/*/${kind}.cpp)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${dir}/*/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
+  set(declarations "")
+  set(entries "")
+  foreach(unit IN LISTS units)
+    cmake_path(GET unit PARENT_PATH folder)
+    cmake_path(GET folder FILENAME name)
+    string(APPEND declarations "extern const ${type} ${name}_${kind};\n")
+    string(APPEND entries "    &${name}_${kind},\n")
+  endforeach()
+  list(LENGTH units count)
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/registry.cpp.in ${PROJECT_BINARY_DIR}/registry/${accessor}.cpp @ONLY)
+  target_sources(${target} PRIVATE ${sources} ${PROJECT_BINARY_DIR}/registry/${accessor}.cpp)
+endfunction()

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "trocar/model.h"
+#include "trocar/value.h"
+
+namespace trocar {
+
+enum class LogLevel { debug, info, warning, error };
+using Log = std::function<void(LogLevel, std::string_view)>;
+
+// Which engine, and how. Text form: NAME[:PATH][,key=value…], as in "onnxruntime:/opt/ort/lib,provider=cuda".
+struct EngineOptions {
+    std::string name = "onnxruntime";
+    std::string path;  // library, or a folder to look in; empty: look in `search`, then the usual places
+    std::vector<std::pair<std::string, std::string>> options;  // "provider" and what it takes
+    std::vector<std::string> search;  // folders to look in first (dependency folder, site-packages)
+    int threads = 0;                  // 0: as many as there are cores
+    Log log;                          // what the engine has to say; may be empty
+};
+EngineOptions parse_engine(std::string_view text);  // throws Error(usage)
+
+// What an engine can do; tools ask this instead of knowing names.
+struct Capabilities {
+    std::vector<std::string> dialects;   // of the models it takes
+    std::vector<std::string> providers;  // where it can run: "CPUExecutionProvider"…
+    bool deterministic = false;          // same inputs, same bits, whatever the threads
+    bool custom_ops = false;
+};
+
+// An engine as found on this machine.
+struct EngineInfo {
+    std::string name;
+    bool available = false;
+    std::string version;  // "1.31.1"
+    std::string path;     // of the library
+    Capabilities can;
+    std::string missing;  // when not available: why, in a sentence
+    std::string hint;     // and how to get it
+};
+
+struct CompileOptions {
+    enum class Optimize { engine_default, none };
+    Optimize optimize = Optimize::engine_default;
+    bool low_memory = false;  // for a program that runs once: no arena, no pre-packing where that can be said
+};
+
+// What an engine copied for itself when it compiled, where it tells.
+struct Footprint {
+    std::optional<std::uint64_t> constant_bytes_copied;
+    std::string unavailable;  // why not
+};
+
+// A compiled model, ready to run. One thread at a time may run it.
+class Program {
+public:
+    virtual ~Program() = default;
+    virtual std::span<const std::string> input_names() const = 0;
+    virtual std::span<const std::string> output_names() const = 0;
+    // `inputs` in the order of input_names(); fills `outputs` in that of output_names(). Host values are
+    // read in place. Throws Error(engine).
+    virtual void run(std::span<const Value> inputs, std::span<Value> outputs) = 0;
+    virtual Footprint footprint() const { return {}; }
+};
+
+class Engine {
+public:
+    virtual ~Engine() = default;
+    virtual const EngineInfo& info() const = 0;
+    // Compiles a whole model or a part from `extract`. The program's inputs are the graph's inputs
+    // that are not constants, in order; its outputs the graph's outputs. Throws Error(engine).
+    virtual std::unique_ptr<Program> compile(const Model& model, const CompileOptions& options) = 0;
+};
+
+// The kind of engine that a unit src/engines/NAME/engine.cpp defines as `NAME_engine`.
+struct EngineKind {
+    const char* name;
+    const char* summary;
+    // All that can be found without running anything, best first; one entry with `missing` when none.
+    std::vector<EngineInfo> (*find)(const EngineOptions& options);
+    // Throws Error(engine) when it is missing, of another architecture, too old, or broken.
+    std::shared_ptr<Engine> (*open)(const EngineOptions& options);
+};
+
+std::span<const EngineKind* const> engine_kinds();
+std::shared_ptr<Engine> open_engine(const EngineOptions& options);  // throws Error(usage) on an unknown name
+
+}  // namespace trocar

@@ -1,0 +1,8 @@
+#pragma once
+
+namespace trocar {
+
+const char* version();     // "0.1.0"
+const char* build_type();  // "release", "dev", "asan"…
+
+}  // namespace trocar
