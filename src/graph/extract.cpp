@@ -18,7 +18,7 @@ bool Model::intact() const {
 }
 
 std::int64_t Model::opset(std::string_view wanted) const {
-    const auto same = [](std::string_view domain) { return domain == "ai.onnx" ? "" : domain; };
+    const auto same = [](std::string_view text) { return text == "ai.onnx" ? "" : text; };
     for (const auto& opset : opsets) {
         if (same(opset.domain) == same(wanted)) {
             return opset.version;

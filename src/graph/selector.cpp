@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
+#include <mutex>
 
 #include "trocar/error.h"
 
@@ -134,6 +134,7 @@ namespace {
 class Places {
 public:
     std::size_t of(const Graph& graph, OpId op) {
+        const std::lock_guard lock(mutex_);
         if (&graph != graph_ || graph.op_limit() != limit_ || graph.op_count() != count_) {
             graph_ = &graph;
             limit_ = graph.op_limit();
@@ -148,6 +149,7 @@ public:
     }
 
 private:
+    std::mutex mutex_;
     const Graph* graph_ = nullptr;
     std::size_t limit_ = 0;
     std::size_t count_ = 0;
