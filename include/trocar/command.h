@@ -20,15 +20,21 @@ class Args {
 public:
     virtual ~Args() = default;
     virtual void positional(std::string& value, const char* name, const char* help) = 0;
-    virtual void positionals(std::vector<std::string>& values, const char* name, const char* help) = 0;
+    virtual void positionals(std::vector<std::string>& values, const char* name,
+                             const char* help) = 0;
     // `names`: "--cut" or "-o,--output"; `placeholder`: "SELECTOR".
     virtual void flag(const char* names, bool& value, const char* help) = 0;
-    virtual void option(const char* names, std::string& value, const char* placeholder, const char* help) = 0;
-    virtual void option(const char* names, std::vector<std::string>& values, const char* placeholder, const char* help) = 0;
-    virtual void option(const char* names, std::int64_t& value, const char* placeholder, const char* help) = 0;
-    virtual void option(const char* names, double& value, const char* placeholder, const char* help) = 0;
+    virtual void option(const char* names, std::string& value, const char* placeholder,
+                        const char* help) = 0;
+    virtual void option(const char* names, std::vector<std::string>& values,
+                        const char* placeholder, const char* help) = 0;
+    virtual void option(const char* names, std::int64_t& value, const char* placeholder,
+                        const char* help) = 0;
+    virtual void option(const char* names, double& value, const char* placeholder,
+                        const char* help) = 0;
     // One of `choices`, "none|all"; anything else is a usage error that lists them.
-    virtual void choice(const char* names, std::string& value, const char* choices, const char* help) = 0;
+    virtual void choice(const char* names, std::string& value, const char* choices,
+                        const char* help) = 0;
     // A required option among those above.
     virtual void require(const char* name) = 0;
     virtual void example(const char* command, const char* what) = 0;  // for --help
@@ -39,7 +45,7 @@ class Context {
 public:
     virtual ~Context() = default;
     virtual Model load(const std::filesystem::path& path) = 0;  // honours --format
-    virtual std::shared_ptr<Engine> engine() = 0;               // as --engine and --threads say; opened once
+    virtual std::shared_ptr<Engine> engine() = 0;  // as --engine and --threads say; opened once
     virtual const EngineOptions& engine_options() const = 0;
     virtual std::uint64_t seed() const = 0;
     virtual int threads() const = 0;    // resolved: ≥ 1
@@ -48,7 +54,8 @@ public:
     // Shown on a terminal when the work takes over a second; `total` 0: unknown.
     virtual void progress(std::string_view what, std::uint64_t done, std::uint64_t total) = 0;
     virtual bool interrupted() const = 0;  // Ctrl-C: finish early and return a partial report
-    // Model, sha256 of its file (when cheap: under 1 GB), engine, version, threads, seed, host, cpu.
+    // Model, sha256 of its file (when cheap: under 1 GB), engine, version, threads, seed, host,
+    // cpu.
     virtual std::vector<Scalar> describe(const Model& model, bool with_engine) = 0;
 };
 

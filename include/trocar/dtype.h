@@ -52,8 +52,8 @@ std::optional<DType> parse_dtype(std::string_view text);
 // are packed, the first one in the low bits of the first byte.
 std::size_t bits(DType dtype);
 
-// Bytes that `count` dense elements take (rounded up for packed types). Throws Error(input) when the
-// result does not fit 63 bits. 0 where bits() is 0.
+// Bytes that `count` dense elements take (rounded up for packed types). Throws Error(input) when
+// the result does not fit 63 bits. 0 where bits() is 0.
 std::size_t byte_size(DType dtype, std::size_t count);
 
 bool is_float(DType dtype);  // all floating-point types, fp8 and smaller included

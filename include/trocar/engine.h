@@ -18,10 +18,12 @@ namespace trocar {
 enum class LogLevel { debug, info, warning, error };
 using Log = std::function<void(LogLevel, std::string_view)>;
 
-// Which engine, and how. Text form: NAME[:PATH][,key=value…], as in "onnxruntime:/opt/ort/lib,provider=cuda".
+// Which engine, and how. Text form: NAME[:PATH][,key=value…], as in
+// "onnxruntime:/opt/ort/lib,provider=cuda".
 struct EngineOptions {
     std::string name = "onnxruntime";
-    std::string path;  // library, or a folder to look in; empty: look in `search`, then the usual places
+    std::string
+        path;  // library, or a folder to look in; empty: look in `search`, then the usual places
     std::vector<std::pair<std::string, std::string>> options;  // "provider" and what it takes
     std::vector<std::string> search;  // folders to look in first (dependency folder, site-packages)
     int threads = 0;                  // 0: as many as there are cores
@@ -51,7 +53,8 @@ struct EngineInfo {
 struct CompileOptions {
     enum class Optimize { engine_default, none };
     Optimize optimize = Optimize::engine_default;
-    bool low_memory = false;  // for a program that runs once: no arena, no pre-packing where that can be said
+    bool low_memory =
+        false;  // for a program that runs once: no arena, no pre-packing where that can be said
 };
 
 // What an engine copied for itself when it compiled, where it tells.
@@ -66,8 +69,8 @@ public:
     virtual ~Program() = default;
     virtual std::span<const std::string> input_names() const = 0;
     virtual std::span<const std::string> output_names() const = 0;
-    // `inputs` in the order of input_names(); fills `outputs` in that of output_names(). Host values are
-    // read in place. Throws Error(engine).
+    // `inputs` in the order of input_names(); fills `outputs` in that of output_names(). Host
+    // values are read in place. Throws Error(engine).
     virtual void run(std::span<const Value> inputs, std::span<Value> outputs) = 0;
     virtual Footprint footprint() const { return {}; }
 };
@@ -85,13 +88,15 @@ public:
 struct EngineKind {
     const char* name;
     const char* summary;
-    // All that can be found without running anything, best first; one entry with `missing` when none.
+    // All that can be found without running anything, best first; one entry with `missing` when
+    // none.
     std::vector<EngineInfo> (*find)(const EngineOptions& options);
     // Throws Error(engine) when it is missing, of another architecture, too old, or broken.
     std::shared_ptr<Engine> (*open)(const EngineOptions& options);
 };
 
 std::span<const EngineKind* const> engine_kinds();
-std::shared_ptr<Engine> open_engine(const EngineOptions& options);  // throws Error(usage) on an unknown name
+std::shared_ptr<Engine> open_engine(
+    const EngineOptions& options);  // throws Error(usage) on an unknown name
 
 }  // namespace trocar

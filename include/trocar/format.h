@@ -32,8 +32,8 @@ struct Format {
     const char* suffixes;  // ".onnx .pb": first the usual one
     const char* dialect;   // of the models it holds; "" for files of tensors only
 
-    // Could `path`, whose first bytes (up to 4096) are `head`, be a model of this format? Content decides;
-    // the suffix only where the content cannot tell.
+    // Could `path`, whose first bytes (up to 4096) are `head`, be a model of this format? Content
+    // decides; the suffix only where the content cannot tell.
     bool (*matches)(Bytes head, const std::filesystem::path& path) = nullptr;
     Model (*read)(const std::filesystem::path& path) = nullptr;
     void (*write)(const Model& model, const std::filesystem::path& path,

@@ -23,8 +23,12 @@ class Graph;
 enum class OpId : std::uint32_t { none = 0xffffffff };
 enum class TensorId : std::uint32_t { none = 0xffffffff };
 
-constexpr std::size_t index(OpId id) { return static_cast<std::size_t>(id); }
-constexpr std::size_t index(TensorId id) { return static_cast<std::size_t>(id); }
+constexpr std::size_t index(OpId id) {
+    return static_cast<std::size_t>(id);
+}
+constexpr std::size_t index(TensorId id) {
+    return static_cast<std::size_t>(id);
+}
 
 // The bytes from which a format read this thing, for writing it back unchanged. `edited` is set by
 // every edit; a format then writes the thing anew, keeping what it does not know from `bytes`.
@@ -42,11 +46,10 @@ struct Property {
 
 // One attribute of an op. monostate: a kind this version does not know; the bytes are in `source`.
 struct Attribute {
-    using Value =
-        std::variant<std::monostate, std::int64_t, float, std::string, Constant,
-                     std::shared_ptr<Graph>, Type, std::vector<std::int64_t>, std::vector<float>,
-                     std::vector<std::string>, std::vector<Constant>,
-                     std::vector<std::shared_ptr<Graph>>, std::vector<Type>>;
+    using Value = std::variant<std::monostate, std::int64_t, float, std::string, Constant,
+                               std::shared_ptr<Graph>, Type, std::vector<std::int64_t>,
+                               std::vector<float>, std::vector<std::string>, std::vector<Constant>,
+                               std::vector<std::shared_ptr<Graph>>, std::vector<Type>>;
     std::string name;
     Value value;
     std::string reference;  // inside a function body: the function's attribute this one stands for
@@ -79,7 +82,8 @@ struct Op : OpSpec {
     Source source;
 
     const Attribute* attribute(std::string_view name) const;  // nullptr: not there
-    // The attribute as an integer, or `otherwise` when it is absent or of another kind. Likewise below.
+    // The attribute as an integer, or `otherwise` when it is absent or of another kind. Likewise
+    // below.
     std::int64_t integer(std::string_view name, std::int64_t otherwise) const;
     std::vector<std::int64_t> integers(std::string_view name) const;
     std::string text(std::string_view name, std::string_view otherwise) const;
@@ -151,8 +155,15 @@ public:
         OpIterator() = default;
         OpIterator(const Graph* graph, OpId at) : graph_(graph), at_(at) {}
         OpId operator*() const { return at_; }
-        OpIterator& operator++() { at_ = graph_->next(at_); return *this; }
-        OpIterator operator++(int) { auto old = *this; ++*this; return old; }
+        OpIterator& operator++() {
+            at_ = graph_->next(at_);
+            return *this;
+        }
+        OpIterator operator++(int) {
+            auto old = *this;
+            ++*this;
+            return old;
+        }
         bool operator==(const OpIterator&) const = default;
 
     private:
@@ -179,8 +190,8 @@ public:
     const Tensor& tensor(TensorId id) const;
     OpId first() const { return first_; }
     OpId last() const { return last_; }
-    OpId next(OpId op) const;      // in order; none after the last
-    OpId previous(OpId op) const;  // none before the first
+    OpId next(OpId op) const;           // in order; none after the last
+    OpId previous(OpId op) const;       // none before the first
     bool before(OpId a, OpId b) const;  // is `a` earlier in order? O(1)
 
     std::span<const TensorId> inputs() const { return inputs_; }
@@ -195,7 +206,8 @@ public:
     std::vector<OpId> producers(OpId op) const;
     std::vector<OpId> consumers(OpId op) const;
 
-    // "op 12 (Conv '/layer1/conv1')": how messages speak of an op. The number is its place in order.
+    // "op 12 (Conv '/layer1/conv1')": how messages speak of an op. The number is its place in
+    // order.
     std::string describe(OpId op) const;
 
     // --- Edits -------------------------------------------------------------------------------
@@ -215,11 +227,13 @@ public:
     OpId insert_after(OpId at, OpSpec spec);
 
     // Puts a new op on a tensor: `spec` gets `tensor` as its first input and a new tensor as its
-    // first output, which all readers of `tensor` (and the graph's outputs, under the same name) then read.
+    // first output, which all readers of `tensor` (and the graph's outputs, under the same name)
+    // then read.
     OpId insert_on(TensorId tensor, OpSpec spec);
 
-    // Removes an op. Outputs that somebody reads must be replaced: by `replacements` (output → tensor
-    // read instead), or, when it has one read output and one non-constant input, by that input.
+    // Removes an op. Outputs that somebody reads must be replaced: by `replacements` (output →
+    // tensor read instead), or, when it has one read output and one non-constant input, by that
+    // input.
     void remove(OpId op, const std::vector<std::pair<TensorId, TensorId>>& replacements = {});
 
     // Puts a new op in the place of `op`; `spec.outputs` empty: it takes over all of its outputs.
@@ -277,7 +291,9 @@ private:
     };
     struct StringHash {
         using is_transparent = void;
-        std::size_t operator()(std::string_view s) const { return std::hash<std::string_view>{}(s); }
+        std::size_t operator()(std::string_view s) const {
+            return std::hash<std::string_view>{}(s);
+        }
     };
 
     friend struct GraphEdit;  // src/graph/: the edits' working parts

@@ -75,8 +75,8 @@ struct SaveOptions {
     ExternalPolicy external = ExternalPolicy::copy;
 };
 
-// Writes a model in the format its suffix names. A model that was not edited is written as the bytes
-// it was read from. The file appears under its name only when it is complete.
+// Writes a model in the format its suffix names. A model that was not edited is written as the
+// bytes it was read from. The file appears under its name only when it is complete.
 void save(const Model& model, const std::filesystem::path& path, const SaveOptions& options = {});
 
 // A runnable model of the part between tensors: all that `to` needs, computed from `from`.
@@ -84,10 +84,11 @@ void save(const Model& model, const std::filesystem::path& path, const SaveOptio
 // that are used come along. Throws Error(usage) when a tensor does not exist or `to` needs an
 // input that `from` does not give (says which).
 Model extract(const Model& model, std::span<const TensorId> from, std::span<const TensorId> to);
-// The same for a set of ops given in order, with what must be visible outside as `outputs`. The ops
-// must be convex. `resolve`, when not empty, is indexed by TensorId: the constant that stands for a tensor
-// (TensorId::none: itself).
+// The same for a set of convex ops given in order, with what must be visible outside as `outputs`.
+// `constants`, when not empty, is indexed by TensorId: the constant that stands for a tensor whose
+// producer is not among `ops` (nullptr: none). Takes time in the size of the part, not of the
+// model.
 Model extract_ops(const Model& model, std::span<const OpId> ops, std::span<const TensorId> outputs,
-                  std::span<const TensorId> resolve = {});
+                  std::span<const Constant* const> constants = {});
 
 }  // namespace trocar

@@ -11,7 +11,9 @@ std::array<std::uint32_t, 4> philox(std::uint64_t key, std::uint64_t counter_hig
                                     std::uint64_t counter_low);
 
 // Uniform in [0, 1) with 24 and 53 bits.
-inline float unit_float(std::uint32_t word) { return static_cast<float>(word >> 8) * 0x1p-24f; }
+inline float unit_float(std::uint32_t word) {
+    return static_cast<float>(word >> 8) * 0x1p-24f;
+}
 inline double unit_double(std::uint32_t high, std::uint32_t low) {
     return static_cast<double>((std::uint64_t{high} << 32 | low) >> 11) * 0x1p-53;
 }

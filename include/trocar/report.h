@@ -11,9 +11,11 @@
 
 namespace trocar {
 
-// One cell: nothing (with a reason why not), a truth, an integer, a number, a text, or a list of texts.
+// One cell: nothing (with a reason why not), a truth, an integer, a number, a text, or a list of
+// texts.
 struct Cell {
-    std::variant<std::monostate, bool, std::int64_t, double, std::string, std::vector<std::string>> value;
+    std::variant<std::monostate, bool, std::int64_t, double, std::string, std::vector<std::string>>
+        value;
     std::string reason;  // of a missing value: "unavailable: …"
 
     Cell() = default;
@@ -26,20 +28,24 @@ struct Cell {
     Cell(std::string v) : value(std::move(v)) {}
     Cell(const char* v) : value(std::string(v)) {}
     Cell(std::vector<std::string> v) : value(std::move(v)) {}
-    static Cell unavailable(std::string why) { Cell c; c.reason = std::move(why); return c; }
+    static Cell unavailable(std::string why) {
+        Cell c;
+        c.reason = std::move(why);
+        return c;
+    }
     bool missing() const { return std::holds_alternative<std::monostate>(value); }
 };
 
 // How a person wants to read a number. JSON and CSV always get it whole, in the unit of the key.
 enum class Show {
     plain,
-    count,    // 25557032 → 25,557,032
-    compact,  // 25557032 → 25.56 M
-    bytes,    // 102228128 → 97.5 MiB
-    percent,  // 0.1234 → 12.3 %
-    seconds,  // 0.0794 → 79.4 ms (the value is in seconds)
+    count,        // 25557032 → 25,557,032
+    compact,      // 25557032 → 25.56 M
+    bytes,        // 102228128 → 97.5 MiB
+    percent,      // 0.1234 → 12.3 %
+    seconds,      // 0.0794 → 79.4 ms (the value is in seconds)
     nanoseconds,  // 79400000 → 79.4 ms (the value is in nanoseconds)
-    ratio,    // 1.0234 → 1.02×
+    ratio,        // 1.0234 → 1.02×
 };
 
 struct Column {

@@ -21,7 +21,9 @@ public:
     explicit Selector(Test test, std::string text);
 
     bool operator()(const Graph& graph, OpId op) const { return (*test_)(graph, op); }
-    const std::string& text() const { return text_; }  // parse_selector reads it back, but for `where`
+    const std::string& text() const {
+        return text_;
+    }  // parse_selector reads it back, but for `where`
 
     friend Selector operator&(const Selector& a, const Selector& b);
     friend Selector operator|(const Selector& a, const Selector& b);
@@ -33,18 +35,19 @@ private:
 };
 
 Selector every_op();
-Selector op(std::string type_glob);           // "Conv", "*Pool"; "com.microsoft:*" names the domain too
-Selector named(std::string glob);             // op name
-Selector in_module(std::string glob);         // module path, or any module around it
+Selector op(std::string type_glob);    // "Conv", "*Pool"; "com.microsoft:*" names the domain too
+Selector named(std::string glob);      // op name
+Selector in_module(std::string glob);  // module path, or any module around it
 Selector at_index(std::size_t first, std::size_t last);  // place in order, both included
-Selector writes(std::string tensor_glob);     // name of one of its outputs
+Selector writes(std::string tensor_glob);                // name of one of its outputs
 Selector reads(std::string tensor_glob);
-Selector with_dtype(DType dtype);             // declared type of one of its outputs, or of a constant input
+Selector with_dtype(DType dtype);  // declared type of one of its outputs, or of a constant input
 Selector where(Selector::Test predicate);
 
-// The text form: terms `Conv` (a type), `type:`, `name:`, `module:`, `index:3` or `index:3..9`, `writes:`,
-// `reads:`, `dtype:f16`, `all`, `none`; combined with & (also a comma between terms: or |), ! and parentheses; a term with odd
-// characters in single quotes. Throws Error(usage) with the place.
+// The text form: terms `Conv` (a type), `type:`, `name:`, `module:`, `index:3` or `index:3..9`,
+// `writes:`, `reads:`, `dtype:f16`, `all`, `none`; combined with & (also a comma between terms: or
+// |), ! and parentheses; a term with odd characters in single quotes. Throws Error(usage) with the
+// place.
 Selector parse_selector(std::string_view text);
 
 // The ops that match, in order.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <span>
@@ -16,20 +17,21 @@ namespace trocar {
 
 // A convex part of the graph that becomes one program.
 struct Segment {
-    std::vector<OpId> ops;           // in order; the last one is the op cut at, except in the last segment
-    std::vector<TensorId> inputs;    // from the graph's inputs or earlier segments; no constants
-    std::vector<TensorId> outputs;   // read by later segments, or outputs of the graph
-    std::vector<TensorId> dead;      // values nobody reads after this segment
+    std::vector<OpId> ops;          // in order; at most one of them is cut at
+    std::vector<TensorId> inputs;   // from the graph's inputs or earlier segments; no constants
+    std::vector<TensorId> outputs;  // read by later segments, or outputs of the graph
+    std::vector<TensorId> dead;     // values nobody reads after this segment
 };
 
-// The graph cut into segments. `cut` says after which ops a program ends. Identity and Constant ops
-// on constants are not run: `resolved` maps their outputs to the constant they stand for.
+// The graph cut into segments. Identity and Constant ops on constants are not run: `constants` says
+// what stands for their outputs. Refers to the model it was made of.
 struct Plan {
     std::vector<Segment> segments;
-    std::vector<TensorId> resolved;  // by TensorId; none: not resolved
-    std::vector<std::pair<TensorId, Constant>> made;  // constants from Constant ops, by their output
-    std::vector<OpId> folded;        // ops that need not run: their outputs are constants
+    std::vector<const Constant*> constants;  // by TensorId; nullptr: not a constant
+    std::deque<Constant> made;               // those that Constant ops give as plain attributes
+    std::vector<OpId> folded;                // ops that need not run
 };
+// `cut_after` says after which ops a program ends.
 Plan make_plan(const Model& model, const std::function<bool(OpId)>& cut_after);
 
 struct SessionOptions {
@@ -38,7 +40,8 @@ struct SessionOptions {
     // Compile each program right before it runs and drop it after: memory stays near that of
     // the largest op and the live tensors, every run compiles anew.
     bool streaming = false;
-    // Run the engine in a child process: a crash there is an Error(engine) here.
+    // Run the engine in a child process: a crash there is an Error(engine) here. Needs the
+    // constructor that takes EngineOptions; observers are not told of anything then.
     bool isolate = false;
 };
 
@@ -61,7 +64,10 @@ public:
     // Keeps `model` by reference: it must outlive the session and not be edited meanwhile. Throws
     // Error(engine) naming the ops where a program cannot be compiled.
     Session(const Model& model, std::shared_ptr<Engine> engine, SessionOptions options = {});
+    // Opens the engine itself; with `isolate` in the child process, where alone it is then loaded.
+    Session(const Model& model, const EngineOptions& engine, SessionOptions options = {});
     Session(Session&&) noexcept;
+    Session& operator=(Session&&) noexcept;
     ~Session();
 
     const Plan& plan() const;
@@ -69,8 +75,9 @@ public:
     std::vector<TensorId> required_inputs() const;
 
     // Runs once. `inputs` by name, in any order; a name with a default may be given too. Throws
-    // Error(input) on missing, unknown or ill-typed inputs (all of them in one message), Error(engine) when a
-    // program fails, with its ops. The session stays usable after either. Outputs in graph order.
+    // Error(input) on missing, unknown or ill-typed inputs (all of them in one message),
+    // Error(engine) when a program fails, with its ops. The session stays usable after either.
+    // Outputs in graph order.
     std::vector<NamedValue> run(const std::vector<NamedValue>& inputs,
                                 const Observer& observer = {});
     // As above, but an op that cannot be compiled or run does not end the run: what depends on it

@@ -16,8 +16,8 @@ namespace trocar {
 using Bytes = std::span<const std::byte>;
 using Shape = std::vector<std::int64_t>;  // concrete: every dimension ≥ 0
 
-// Product of the dimensions; 1 for a scalar. Throws Error(input) on a negative dimension or when the
-// product does not fit 63 bits.
+// Product of the dimensions; 1 for a scalar. Throws Error(input) on a negative dimension or when
+// the product does not fit 63 bits.
 std::size_t element_count(std::span<const std::int64_t> shape);
 
 // "2x3x224x224"; "scalar" for rank 0.
@@ -83,7 +83,8 @@ public:
 
     bool is_sparse() const { return sparse_ != nullptr; }
     bool is_string() const { return dtype_ == DType::string; }
-    Bytes bytes() const;  // dense constants only; decodes a lazy one. Throws Error(input) where it cannot
+    Bytes bytes()
+        const;  // dense constants only; decodes a lazy one. Throws Error(input) where it cannot
     const std::vector<std::string>& string_values() const;  // string constants only
     const Constant& values() const;                         // sparse constants only
     const Constant& indices() const;                        // sparse constants only

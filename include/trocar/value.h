@@ -42,8 +42,8 @@ public:
     Value() = default;  // none
     explicit Value(std::shared_ptr<Body> body) : body_(std::move(body)) {}
 
-    // Host tensors. `tensor` allocates (zeroed, 64-byte aligned); `borrow` is a view whose bytes `owner` keeps
-    // alive (nullptr: the caller does), and is never written through.
+    // Host tensors. `tensor` allocates (zeroed, 64-byte aligned); `borrow` is a view whose bytes
+    // `owner` keeps alive (nullptr: the caller does), and is never written through.
     static Value tensor(DType dtype, Shape shape);
     static Value copy(DType dtype, Shape shape, Bytes bytes);
     static Value borrow(DType dtype, Shape shape, Bytes bytes, std::shared_ptr<const void> owner);
@@ -60,7 +60,8 @@ public:
     std::size_t element_count() const { return trocar::element_count(shape()); }
 
     Bytes bytes() const;  // throws Error(usage) unless a host tensor of a type with a fixed size
-    // The bytes of a tensor made by `tensor` or `copy`, for filling it; throws Error(usage) on others.
+    // The bytes of a tensor made by `tensor` or `copy`, for filling it; throws Error(usage) on
+    // others.
     std::span<std::byte> mutable_bytes();
     std::vector<std::string> string_values() const;
     std::vector<Value> items() const;

@@ -88,7 +88,8 @@ void FileWriter::commit() {
     const auto mask = ::umask(0);
     ::umask(mask);
     struct stat existing {};
-    const auto mode = ::stat(path_.c_str(), &existing) == 0 ? existing.st_mode & 07777 : 0666 & ~mask;
+    const auto mode =
+        ::stat(path_.c_str(), &existing) == 0 ? existing.st_mode & 07777 : 0666 & ~mask;
     if (::fchmod(fd_, mode) != 0 || ::fsync(fd_) != 0) {
         fail("write");
     }

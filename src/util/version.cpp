@@ -2,7 +2,11 @@
 
 namespace trocar {
 
-const char* version() { return TROCAR_VERSION; }
-const char* build_type() { return TROCAR_BUILD_NAME; }
+const char* version() {
+    return TROCAR_VERSION;
+}
+const char* build_type() {
+    return TROCAR_BUILD_NAME;
+}
 
 }  // namespace trocar
