@@ -1,0 +1,28 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace trocar {
+
+// The candidate that somebody who typed `name` most likely meant: nearest by edit distance (a swap
+// of two neighbours is one edit, a difference in case half of one), else the shortest that contains
+// `name`. Nothing when none is near enough. Ties go to the earliest.
+std::optional<std::string> closest(std::string_view name, std::span<const std::string> candidates);
+
+// "did you mean 'x'?", or empty: a hint to put in front of another one.
+std::string did_you_mean(std::string_view name, std::span<const std::string> candidates);
+
+// The parts of `text` between `separator`s; one empty part for an empty text.
+std::vector<std::string> split(std::string_view text, char separator);
+
+// Without blanks at both ends.
+std::string_view trim(std::string_view text);
+
+// "1 op", "3 ops": a number with its noun.
+std::string counted(std::size_t count, std::string_view noun);
+
+}  // namespace trocar
