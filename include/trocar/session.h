@@ -17,7 +17,7 @@ namespace trocar {
 
 // A convex part of the graph that becomes one program.
 struct Segment {
-    std::vector<OpId> ops;  // in order; the last one is the op cut at, except in the last segment
+    std::vector<OpId> ops;          // in order; at most one of them is cut at
     std::vector<TensorId> inputs;   // from the graph's inputs or earlier segments; no constants
     std::vector<TensorId> outputs;  // read by later segments, or outputs of the graph
     std::vector<TensorId> dead;     // values nobody reads after this segment
@@ -40,7 +40,8 @@ struct SessionOptions {
     // Compile each program right before it runs and drop it after: memory stays near that of
     // the largest op and the live tensors, every run compiles anew.
     bool streaming = false;
-    // Run the engine in a child process: a crash there is an Error(engine) here.
+    // Run the engine in a child process: a crash there is an Error(engine) here. Needs the
+    // constructor that takes EngineOptions; observers are not told of anything then.
     bool isolate = false;
 };
 
@@ -63,7 +64,10 @@ public:
     // Keeps `model` by reference: it must outlive the session and not be edited meanwhile. Throws
     // Error(engine) naming the ops where a program cannot be compiled.
     Session(const Model& model, std::shared_ptr<Engine> engine, SessionOptions options = {});
+    // Opens the engine itself; with `isolate` in the child process, where alone it is then loaded.
+    Session(const Model& model, const EngineOptions& engine, SessionOptions options = {});
     Session(Session&&) noexcept;
+    Session& operator=(Session&&) noexcept;
     ~Session();
 
     const Plan& plan() const;

@@ -8,10 +8,43 @@
 
 #include <cerrno>
 #include <cstring>
+#include <map>
+#include <mutex>
 
 #include "trocar/error.h"
 
 namespace trocar {
+
+namespace {
+
+// The address ranges of all living mappings, by their end.
+class Ranges {
+public:
+    void add(Bytes bytes) {
+        const std::lock_guard lock(mutex_);
+        by_end_[bytes.data() + bytes.size()] = bytes.data();
+    }
+    void remove(Bytes bytes) {
+        const std::lock_guard lock(mutex_);
+        by_end_.erase(bytes.data() + bytes.size());
+    }
+    bool hold(Bytes bytes) {
+        const std::lock_guard lock(mutex_);
+        const auto found = by_end_.lower_bound(bytes.data() + bytes.size());
+        return found != by_end_.end() && found->second <= bytes.data();
+    }
+
+private:
+    std::mutex mutex_;
+    std::map<const std::byte*, const std::byte*> by_end_;
+};
+
+Ranges& ranges() {
+    static auto* const all = new Ranges;  // never destroyed: mappings may outlive statics
+    return *all;
+}
+
+}  // namespace
 
 std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& path) {
     const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -35,12 +68,16 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& 
         throw Error(Fault::input,
                     fmt::format("cannot map '{}': {}", path.string(), std::strerror(failure)));
     }
-    return std::shared_ptr<const MappedFile>(
-        new MappedFile(path, Bytes(static_cast<const std::byte*>(address), size)));
+    const Bytes bytes(static_cast<const std::byte*>(address), size);
+    if (size > 0) {
+        ranges().add(bytes);
+    }
+    return std::shared_ptr<const MappedFile>(new MappedFile(path, bytes));
 }
 
 MappedFile::~MappedFile() {
     if (!bytes_.empty()) {
+        ranges().remove(bytes_);
         ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
     }
 }
@@ -50,7 +87,7 @@ void release_pages(Bytes bytes) {
     const auto begin = reinterpret_cast<std::uintptr_t>(bytes.data());
     const auto first = (begin + page - 1) / page * page;
     const auto last = (begin + bytes.size()) / page * page;
-    if (last > first) {
+    if (last > first && ranges().hold(bytes)) {
         ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
     }
 }

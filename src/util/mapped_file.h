@@ -28,7 +28,8 @@ private:
 };
 
 // Tells the system that mapped bytes are not needed soon: resident memory falls, the bytes stay
-// readable. A hint; only whole pages inside `bytes` are affected. Only for bytes of a MappedFile.
+// readable. Only whole pages inside `bytes` are affected; bytes that are not of a living MappedFile
+// are left alone.
 void release_pages(Bytes bytes);
 
 }  // namespace trocar

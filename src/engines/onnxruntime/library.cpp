@@ -1,0 +1,298 @@
+#include "engines/onnxruntime/library.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <charconv>
+#include <filesystem>
+#include <map>
+
+#include "engines/onnxruntime/find.h"
+#include "trocar/error.h"
+
+namespace trocar::ort {
+
+namespace {
+
+constexpr const char* get_hint =
+    "`pip install onnxruntime` gives a current one; --engine onnxruntime:PATH names another";
+
+// "1.31.1" → 31; 0 where the text is no version 1.x.
+std::uint32_t minor_version(std::string_view version) {
+    if (version.substr(0, 2) != "1.") {
+        return 0;
+    }
+    std::uint32_t minor = 0;
+    std::from_chars(version.data() + 2, version.data() + version.size(), minor);
+    return minor;
+}
+
+const ApiBase* open_base(const std::string& path) {
+    check_elf(path);
+    void* handle = nullptr;
+    try {
+        handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    } catch (const std::exception& e) {  // from a constructor of the library
+        throw Error(Fault::engine,
+                    fmt::format("'{}' failed while it was loaded: {}", path, e.what()), get_hint);
+    } catch (...) {
+        throw Error(Fault::engine, fmt::format("'{}' failed while it was loaded", path), get_hint);
+    }
+    if (handle == nullptr) {
+        const char* reason = ::dlerror();
+        throw Error(Fault::engine,
+                    fmt::format("'{}' cannot be loaded: {}", path,
+                                reason != nullptr ? reason : "unknown reason"),
+                    get_hint);
+    }
+    auto* entry = reinterpret_cast<const ApiBase* (*)()>(::dlsym(handle, "OrtGetApiBase"));
+    if (entry == nullptr) {
+        ::dlclose(handle);
+        throw Error(Fault::engine,
+                    fmt::format("'{}' is not ONNX Runtime: it has no function OrtGetApiBase", path),
+                    get_hint);
+    }
+    return entry();
+}
+
+LogLevel level_of(Severity severity) {
+    switch (severity) {
+        case Severity::verbose:
+            return LogLevel::debug;
+        case Severity::info:
+            return LogLevel::info;
+        case Severity::warning:
+            return LogLevel::warning;
+        default:
+            return LogLevel::error;
+    }
+}
+
+// Index one past a function signature "void f(int, int) const [with T = float]" at the start of
+// `text`.
+std::size_t end_of_signature(std::string_view text) {
+    auto at = text.find('(');
+    while (at != std::string_view::npos) {
+        int depth = 0;
+        for (; at < text.size(); ++at) {
+            depth += text[at] == '(' ? 1 : text[at] == ')' ? -1 : 0;
+            if (depth == 0) {
+                break;
+            }
+        }
+        if (at >= text.size()) {
+            return 0;
+        }
+        ++at;
+        const auto rest = text.substr(at);
+        if (rest.starts_with(">") || rest.starts_with("::") || rest.starts_with("(")) {
+            at = text.find('(', at);  // operator() of a lambda, and the like
+            continue;
+        }
+        for (const std::string_view qualifier : {" const", " noexcept"}) {
+            if (text.substr(at).starts_with(qualifier)) {
+                at += qualifier.size();
+            }
+        }
+        if (text.substr(at).starts_with(" [with ")) {
+            const auto close = text.find(']', at);
+            at = close == std::string_view::npos ? at : close + 1;
+        }
+        return at;
+    }
+    return 0;
+}
+
+// Removes "/src/file.cc:123 signature" wherever it stands.
+std::string without_locations(std::string text) {
+    for (std::size_t from = 0; from < text.size();) {
+        std::size_t found = std::string::npos;
+        for (const std::string_view suffix : {".cc:", ".h:", ".cpp:", ".hpp:", ".cu:", ".inc:"}) {
+            const auto at = text.find(suffix, from);
+            if (at < found && at + suffix.size() < text.size() &&
+                std::isdigit(static_cast<unsigned char>(text[at + suffix.size()])) != 0) {
+                found = at;
+            }
+        }
+        if (found == std::string::npos) {
+            break;
+        }
+        auto start = text.find_last_of(" \n'\"", found);
+        start = start == std::string::npos ? 0 : start + 1;
+        auto end = text.find(':', found) + 1;
+        while (end < text.size() && std::isdigit(static_cast<unsigned char>(text[end])) != 0) {
+            ++end;
+        }
+        end += end_of_signature(std::string_view(text).substr(end));
+        while (end < text.size() && (text[end] == ' ' || text[end] == ':')) {
+            ++end;
+        }
+        text.erase(start, end - start);
+        from = start;
+    }
+    return text;
+}
+
+}  // namespace
+
+std::string trim_message(std::string_view message) {
+    if (const auto stack = message.find("\nStacktrace:"); stack != std::string_view::npos) {
+        message = message.substr(0, stack);
+    }
+    auto text = without_locations(std::string(message));
+    // "condition was false. reason": the reason is what tells.
+    constexpr std::string_view was_false = " was false. ";
+    if (const auto at = text.find(was_false);
+        at != std::string::npos && at + was_false.size() < text.size()) {
+        auto start = text.rfind(": ", at);
+        start = start == std::string::npos ? 0 : start + 2;
+        text.erase(start, at + was_false.size() - start);
+    }
+    std::string line;
+    for (const char c : text) {
+        const bool space = static_cast<unsigned char>(c) <= ' ';
+        if (!space) {
+            line += c;
+        } else if (!line.empty() && line.back() != ' ') {
+            line += ' ';
+        }
+    }
+    while (!line.empty() && (line.back() == ' ' || line.back() == '.')) {
+        line.pop_back();
+    }
+    return line.empty() ? "it gave no reason" : line;
+}
+
+void log_message(void* target, Severity severity, const char* category, const char* /*id*/,
+                 const char* /*location*/, const char* message) {
+    const auto* to = static_cast<const LogTarget*>(target);
+    if (!to->log || message == nullptr) {
+        return;
+    }
+    try {
+        to->log(level_of(severity),
+                fmt::format("ONNX Runtime: {}{}",
+                            category != nullptr && std::string_view(category) != "onnxruntime"
+                                ? fmt::format("[{}] ", category)
+                                : "",
+                            trim_message(message)));
+    } catch (...) {
+        // The caller is C code of the engine: nothing may pass through it.
+        return;
+    }
+}
+
+Library::Library(std::string path, std::string version, Api api)
+    : path_(std::move(path)), version_(std::move(version)), api_(api) {}
+
+std::shared_ptr<Library> Library::load(const std::string& path) {
+    // Never destroyed: values may outlive static objects.
+    static auto& mutex = *new std::mutex;
+    static auto& loaded = *new std::map<std::string, std::shared_ptr<Library>>;
+
+    std::error_code failure;
+    const auto canonical = std::filesystem::canonical(path, failure).string();
+    if (failure) {
+        throw Error(Fault::engine, fmt::format("there is no ONNX Runtime at '{}'", path), get_hint);
+    }
+    const std::lock_guard lock(mutex);
+    auto& library = loaded[canonical];
+    if (library != nullptr) {
+        return library;
+    }
+    const auto* base = open_base(canonical);
+    const std::string version = base->version();
+    const auto minor = minor_version(version);
+    // Asking for a version that is not there would write to stderr; the version string tells.
+    const auto* table = minor < base_version ? nullptr : base->table(minor);
+    if (table == nullptr) {
+        throw Error(Fault::engine,
+                    fmt::format("ONNX Runtime {} at '{}' is too old: 1.{} or newer is needed",
+                                version, canonical, base_version),
+                    get_hint);
+    }
+    library.reset(new Library(canonical, version, Api(table, minor)));
+    return library;
+}
+
+void Library::check(Status* status, std::string_view what) const {
+    if (status == nullptr) {
+        return;
+    }
+    const std::string message = trim_message(api_(get_error_message, status));
+    api_(release_status, status);
+    throw Error(Fault::engine, fmt::format("ONNX Runtime could not {}: {}", what, message));
+}
+
+std::vector<std::string> Library::providers() const {
+    char** names = nullptr;
+    int count = 0;
+    check(api_(get_available_providers, &names, &count), "list its providers");
+    std::vector<std::string> result(names, names + count);
+    check(api_(release_available_providers, names, count), "list its providers");
+    return result;
+}
+
+Environment::Environment(std::shared_ptr<Library> library, int threads,
+                         std::shared_ptr<LogTarget> log)
+    : library_(std::move(library)), log_(std::move(log)), threads_(threads) {
+    const auto& call = library_->api();
+    constexpr const char* starting = "start";
+    if (threads_ > 1) {
+        ThreadingOptions* pools = nullptr;
+        library_->check(call(create_threading_options, &pools), starting);
+        const auto release = [&call](ThreadingOptions* p) { call(release_threading_options, p); };
+        const std::unique_ptr<ThreadingOptions, decltype(release)> owner(pools, release);
+        library_->check(call(set_global_intra_op_threads, pools, threads_), starting);
+        library_->check(call(set_global_inter_op_threads, pools, 1), starting);
+        library_->check(call(create_env_with_pools, &log_message, log_.get(), log_->from, "trocar",
+                             pools, &env_),
+                        starting);
+    } else {
+        library_->check(call(create_env, &log_message, log_.get(), log_->from, "trocar", &env_),
+                        starting);
+    }
+    try {
+        library_->check(call(disable_telemetry, env_), starting);
+        library_->check(
+            call(create_cpu_memory_info, AllocatorKind::arena, MemoryKind::normal, &host_),
+            starting);
+        library_->check(call(get_default_allocator, &allocator_), starting);
+    } catch (...) {
+        if (host_ != nullptr) {
+            call(release_memory_info, host_);
+        }
+        call(release_env, env_);
+        throw;
+    }
+}
+
+Environment::~Environment() {
+    api()(release_memory_info, host_);
+    api()(release_env, env_);
+}
+
+std::shared_ptr<Environment> Environment::acquire(const std::shared_ptr<Library>& library,
+                                                  int threads,
+                                                  const std::shared_ptr<LogTarget>& log) {
+    const std::lock_guard lock(library->mutex_);
+    if (auto existing = library->environment_.lock()) {
+        if (threads == 1 || threads == existing->threads_) {
+            return existing;
+        }
+        throw Error(
+            Fault::engine,
+            fmt::format("ONNX Runtime {} already runs with {} in this process and cannot run with "
+                        "{} threads too",
+                        library->version_,
+                        existing->threads_ == 1 ? "1 thread"
+                                                : fmt::format("{} threads", existing->threads_),
+                        threads),
+            "end the programs and values made with the other number first, or use another process");
+    }
+    const std::shared_ptr<Environment> made(new Environment(library, threads, log));
+    library->environment_ = made;
+    return made;
+}
+
+}  // namespace trocar::ort

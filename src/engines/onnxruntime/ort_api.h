@@ -1,0 +1,171 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+// The part of ONNX Runtime's C API that Trocar calls. The API is a table of function pointers whose
+// order never changes and only grows; a function is its place in that table and its signature. The
+// objects behind the pointers are opaque. Numbers are facts of the ABI, checked in
+// ort_api_test.cpp.
+namespace trocar::ort {
+
+struct Status;
+struct Env;
+struct Session;
+struct SessionOptions;
+struct RunOptions;
+struct ThreadingOptions;
+struct OrtValue;
+struct MemoryInfo;
+struct Allocator;
+struct TensorInfo;
+struct CudaOptions;
+struct TensorRtOptions;
+struct KeyValuePairs;
+
+enum class Severity : int { verbose, info, warning, error, fatal };
+enum class ValueType : int { unknown, tensor, sequence, map, opaque, sparse_tensor, optional };
+enum class GraphOptimization : int { none = 0, all = 99 };
+enum class AllocatorKind : int { device = 0, arena = 1 };
+enum class MemoryKind : int { normal = 0 };
+using ElementType = int;  // see element_type() in values.h: not the numbers of the ONNX file format
+
+using LogFunction = void(void* param, Severity severity, const char* category, const char* id,
+                         const char* location, const char* message);
+
+struct ApiBase {
+    const void* const* (*table)(std::uint32_t version);  // nullptr, and a line on stderr: too new
+    const char* (*version)();
+};
+
+// The oldest version of the table that has all functions below but those marked with a later one.
+// It is the API of ONNX Runtime 1.19, the oldest release that Trocar takes.
+inline constexpr std::uint32_t base_version = 19;
+
+template <class Signature>
+struct Function {
+    std::size_t slot;
+    const char* name;                    // in the official header
+    std::uint32_t since = base_version;  // version of the table that first has it
+};
+
+// The function table of one loaded library.
+class Api {
+public:
+    Api() = default;
+    Api(const void* const* table, std::uint32_t version) : table_(table), version_(version) {}
+
+    template <class Signature>
+    bool has(const Function<Signature>& function) const {
+        return version_ >= function.since;
+    }
+    // Calls a function. One that the version does not have must not be called.
+    template <class Result, class... Parameters, class... Arguments>
+    Result operator()(const Function<Result(Parameters...)>& function,
+                      Arguments... arguments) const {
+        using Pointer = Result (*)(Parameters...);
+        return reinterpret_cast<Pointer>(const_cast<void*>(table_[function.slot]))(arguments...);
+    }
+
+private:
+    const void* const* table_ = nullptr;
+    std::uint32_t version_ = 0;
+};
+
+// clang-format off
+using Names = const char* const*;
+
+// Statuses: nullptr is success; any other must be released.
+inline constexpr Function<const char*(const Status*)> get_error_message{2, "GetErrorMessage"};
+inline constexpr Function<void(Status*)> release_status{93, "ReleaseStatus"};
+
+// Environment
+inline constexpr Function<Status*(LogFunction*, void* param, Severity, const char* id, Env**)>
+    create_env{4, "CreateEnvWithCustomLogger"};
+inline constexpr Function<Status*(LogFunction*, void* param, Severity, const char* id, const ThreadingOptions*, Env**)>
+    create_env_with_pools{151, "CreateEnvWithCustomLoggerAndGlobalThreadPools"};
+inline constexpr Function<void(Env*)> release_env{92, "ReleaseEnv"};
+inline constexpr Function<Status*(const Env*)> disable_telemetry{6, "DisableTelemetryEvents"};
+inline constexpr Function<Status*(ThreadingOptions**)> create_threading_options{121, "CreateThreadingOptions"};
+inline constexpr Function<void(ThreadingOptions*)> release_threading_options{122, "ReleaseThreadingOptions"};
+inline constexpr Function<Status*(ThreadingOptions*, int)> set_global_intra_op_threads{147, "SetGlobalIntraOpNumThreads"};
+inline constexpr Function<Status*(ThreadingOptions*, int)> set_global_inter_op_threads{148, "SetGlobalInterOpNumThreads"};
+inline constexpr Function<Status*(char*** names, int* count)> get_available_providers{125, "GetAvailableProviders"};
+inline constexpr Function<Status*(char** names, int count)> release_available_providers{126, "ReleaseAvailableProviders"};
+
+// Session options
+inline constexpr Function<Status*(SessionOptions**)> create_session_options{10, "CreateSessionOptions"};
+inline constexpr Function<void(SessionOptions*)> release_session_options{100, "ReleaseSessionOptions"};
+inline constexpr Function<Status*(SessionOptions*, int)> set_log_severity{22, "SetSessionLogSeverityLevel"};
+inline constexpr Function<Status*(SessionOptions*, GraphOptimization)> set_graph_optimization{23, "SetSessionGraphOptimizationLevel"};
+inline constexpr Function<Status*(SessionOptions*, int)> set_intra_op_threads{24, "SetIntraOpNumThreads"};
+inline constexpr Function<Status*(SessionOptions*, int)> set_inter_op_threads{25, "SetInterOpNumThreads"};
+inline constexpr Function<Status*(SessionOptions*)> disable_memory_pattern{17, "DisableMemPattern"};
+inline constexpr Function<Status*(SessionOptions*)> disable_arena{19, "DisableCpuMemArena"};
+inline constexpr Function<Status*(SessionOptions*)> disable_session_threads{120, "DisablePerSessionThreads"};
+inline constexpr Function<Status*(SessionOptions*, const char* key, const char* value)> add_config_entry{130, "AddSessionConfigEntry"};
+inline constexpr Function<Status*(SessionOptions*, LogFunction*, void* param)> set_log_function{266, "SetUserLoggingFunction"};
+// Borrowed for the life of the session; takes the place of the initializer's bytes when the session
+// is ready, after the graph was optimised.
+inline constexpr Function<Status*(SessionOptions*, const char* name, const OrtValue*)> add_initializer{150, "AddInitializer"};
+// Copied; takes the place of an initializer with external data before the graph is optimised.
+inline constexpr Function<Status*(SessionOptions*, Names, const OrtValue* const*, std::size_t count)>
+    add_external_initializers{210, "AddExternalInitializers"};
+
+// Execution providers
+inline constexpr Function<Status*(SessionOptions*, const char* provider, Names keys, Names values, std::size_t count)>
+    append_provider{216, "SessionOptionsAppendExecutionProvider"};
+inline constexpr Function<Status*(CudaOptions**)> create_cuda_options{205, "CreateCUDAProviderOptions"};
+inline constexpr Function<Status*(CudaOptions*, Names keys, Names values, std::size_t count)> update_cuda_options{206, "UpdateCUDAProviderOptions"};
+inline constexpr Function<void(CudaOptions*)> release_cuda_options{208, "ReleaseCUDAProviderOptions"};
+inline constexpr Function<Status*(SessionOptions*, const CudaOptions*)> append_cuda{204, "SessionOptionsAppendExecutionProvider_CUDA_V2"};
+inline constexpr Function<Status*(TensorRtOptions**)> create_tensorrt_options{171, "CreateTensorRTProviderOptions"};
+inline constexpr Function<Status*(TensorRtOptions*, Names keys, Names values, std::size_t count)> update_tensorrt_options{172, "UpdateTensorRTProviderOptions"};
+inline constexpr Function<void(TensorRtOptions*)> release_tensorrt_options{174, "ReleaseTensorRTProviderOptions"};
+inline constexpr Function<Status*(SessionOptions*, const TensorRtOptions*)> append_tensorrt{170, "SessionOptionsAppendExecutionProvider_TensorRT_V2"};
+
+// Sessions
+inline constexpr Function<Status*(const Env*, const char* path, const SessionOptions*, Session**)> create_session{7, "CreateSession"};
+inline constexpr Function<Status*(const Env*, const void* bytes, std::size_t size, const SessionOptions*, Session**)>
+    create_session_from_array{8, "CreateSessionFromArray"};
+inline constexpr Function<void(Session*)> release_session{95, "ReleaseSession"};
+inline constexpr Function<Status*(Session*, const RunOptions*, Names input_names, const OrtValue* const* inputs, std::size_t input_count,
+                                  Names output_names, std::size_t output_count, OrtValue** outputs)> run_session{9, "Run"};
+
+// Values
+inline constexpr Function<Status*(const MemoryInfo*, void* bytes, std::size_t size, const std::int64_t* shape, std::size_t rank, ElementType, OrtValue**)>
+    create_tensor_view{49, "CreateTensorWithDataAsOrtValue"};
+inline constexpr Function<Status*(Allocator*, const std::int64_t* shape, std::size_t rank, ElementType, OrtValue**)> create_tensor{48, "CreateTensorAsOrtValue"};
+inline constexpr Function<Status*(const OrtValue* const* items, std::size_t count, ValueType, OrtValue**)> create_value{82, "CreateValue"};
+inline constexpr Function<void(OrtValue*)> release_value{96, "ReleaseValue"};
+inline constexpr Function<Status*(OrtValue*, std::size_t index, std::size_t size, char** text)>
+    resize_string{252, "GetResizedStringTensorElementBuffer"};
+inline constexpr Function<Status*(const OrtValue*, std::size_t*)> get_string_bytes{53, "GetStringTensorDataLength"};
+inline constexpr Function<Status*(const OrtValue*, void* text, std::size_t size, std::size_t* offsets, std::size_t count)>
+    get_strings{54, "GetStringTensorContent"};
+inline constexpr Function<Status*(const OrtValue*, ValueType*)> get_value_type{67, "GetValueType"};
+inline constexpr Function<Status*(const OrtValue*, int*)> has_value{192, "HasValue"};
+inline constexpr Function<Status*(OrtValue*, void**)> get_tensor_data{51, "GetTensorMutableData"};
+inline constexpr Function<Status*(const OrtValue*, TensorInfo**)> get_tensor_info{65, "GetTensorTypeAndShape"};
+inline constexpr Function<Status*(const TensorInfo*, ElementType*)> get_element_type{60, "GetTensorElementType"};
+inline constexpr Function<Status*(const TensorInfo*, std::size_t*)> get_rank{61, "GetDimensionsCount"};
+inline constexpr Function<Status*(const TensorInfo*, std::int64_t*, std::size_t rank)> get_dimensions{62, "GetDimensions"};
+inline constexpr Function<void(TensorInfo*)> release_tensor_info{99, "ReleaseTensorTypeAndShapeInfo"};
+inline constexpr Function<Status*(const OrtValue*, const MemoryInfo**)> get_tensor_memory{194, "GetTensorMemoryInfo"};
+inline constexpr Function<Status*(const OrtValue*, std::size_t*)> get_item_count{81, "GetValueCount"};
+inline constexpr Function<Status*(const OrtValue*, int index, Allocator*, OrtValue**)> get_item{80, "GetValue"};
+
+// Memory
+inline constexpr Function<Status*(AllocatorKind, MemoryKind, MemoryInfo**)> create_cpu_memory_info{69, "CreateCpuMemoryInfo"};
+inline constexpr Function<void(MemoryInfo*)> release_memory_info{94, "ReleaseMemoryInfo"};
+inline constexpr Function<Status*(const MemoryInfo*, const char**)> get_memory_name{71, "MemoryInfoGetName"};
+inline constexpr Function<Status*(const MemoryInfo*, int*)> get_memory_id{72, "MemoryInfoGetId"};
+inline constexpr Function<Status*(Allocator**)> get_default_allocator{78, "GetAllocatorWithDefaultOptions"};
+inline constexpr Function<Status*(const Session*, const MemoryInfo*, Allocator**)> create_allocator{131, "CreateAllocator"};
+inline constexpr Function<void(Allocator*)> release_allocator{132, "ReleaseAllocator"};
+inline constexpr Function<Status*(const Allocator*, KeyValuePairs**)> get_allocator_stats{319, "AllocatorGetStats", 23};
+inline constexpr Function<const char*(const KeyValuePairs*, const char* key)> get_pair{297, "GetKeyValue", 22};
+inline constexpr Function<void(KeyValuePairs*)> release_pairs{300, "ReleaseKeyValuePairs", 22};
+// clang-format on
+
+}  // namespace trocar::ort

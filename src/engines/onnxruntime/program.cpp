@@ -1,0 +1,333 @@
+#include "engines/onnxruntime/program.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+
+#include "trocar/error.h"
+#include "trocar/format.h"
+
+namespace trocar::ort {
+
+namespace {
+
+// Constants from this size on are not written into the model that a part becomes, but lent to the
+// engine. Smaller ones are cheaper to write, and the engine may look at them to infer shapes.
+constexpr std::size_t leave_out_from = 1024;
+
+// How the element type wants its addresses.
+std::size_t alignment(DType dtype) {
+    switch (bits(dtype)) {
+        case 16:
+            return 2;
+        case 32:
+            return 4;
+        case 64:
+            return dtype == DType::c64 ? 4 : 8;
+        case 128:
+            return 8;
+        default:
+            return 1;
+    }
+}
+
+class SessionOptionsOwner {
+public:
+    explicit SessionOptionsOwner(const Library& library) : library_(library) {
+        library.check(library.api()(create_session_options, &options_), "start");
+    }
+    SessionOptionsOwner(const SessionOptionsOwner&) = delete;
+    SessionOptionsOwner& operator=(const SessionOptionsOwner&) = delete;
+    ~SessionOptionsOwner() { library_.api()(release_session_options, options_); }
+    SessionOptions* get() const { return options_; }
+
+    template <class... Parameters, class... Arguments>
+    void set(const Function<Status*(SessionOptions*, Parameters...)>& function,
+             Arguments... arguments) {
+        library_.check(library_.api()(function, options_, arguments...), "take its options");
+    }
+
+private:
+    const Library& library_;
+    SessionOptions* options_ = nullptr;
+};
+
+class OrtProgram final : public Program {
+public:
+    OrtProgram(const Compiler& compiler, const Model& model)
+        : environment_(compiler.environment), log_(compiler.log) {
+        const auto& graph = model.graph;
+        for (const auto id : graph.inputs()) {
+            const auto& tensor = graph.tensor(id);
+            if (!tensor.constant) {
+                input_names_.push_back(tensor.name);
+                input_types_.push_back(tensor.type);
+            }
+        }
+        for (const auto id : graph.outputs()) {
+            output_names_.push_back(graph.tensor(id).name);
+        }
+        for (const auto& name : input_names_) {
+            c_input_names_.push_back(name.c_str());
+        }
+        for (const auto& name : output_names_) {
+            c_output_names_.push_back(name.c_str());
+        }
+        input_values_.resize(input_names_.size());
+        output_values_.resize(output_names_.size());
+        wrapped_.resize(input_names_.size());
+        wrapped_data_.resize(input_names_.size());
+    }
+    ~OrtProgram() override {
+        if (session_ != nullptr) {
+            environment_->api()(release_session, session_);
+        }
+    }
+
+    void open_file(const SessionOptionsOwner& options, const std::string& path) {
+        library().check(
+            api()(create_session, environment_->get(), path.c_str(), options.get(), &session_),
+            fmt::format("compile '{}'", path));
+    }
+    void open_bytes(const SessionOptionsOwner& options, const std::string& bytes) {
+        library().check(api()(create_session_from_array, environment_->get(), bytes.data(),
+                              bytes.size(), options.get(), &session_),
+                        "compile the program");
+    }
+    void keep(std::shared_ptr<SharedConstant> constant) {
+        constants_.push_back(std::move(constant));
+    }
+    void measure_footprint(bool arena);
+
+    std::span<const std::string> input_names() const override { return input_names_; }
+    std::span<const std::string> output_names() const override { return output_names_; }
+    void run(std::span<const Value> inputs, std::span<Value> outputs) override;
+    Footprint footprint() const override { return footprint_; }
+
+private:
+    const Library& library() const { return environment_->library(); }
+    const Api& api() const { return environment_->api(); }
+    void take_inputs(std::span<const Value> inputs);
+    std::shared_ptr<const void> borrowed_from(OrtValue* output, std::span<const Value> inputs);
+
+    std::shared_ptr<Environment> environment_;
+    std::shared_ptr<LogTarget> log_;
+    std::vector<std::shared_ptr<SharedConstant>> constants_;
+    Session* session_ = nullptr;
+    Footprint footprint_;
+
+    std::vector<std::string> input_names_;
+    std::vector<std::string> output_names_;
+    std::vector<Type> input_types_;
+    std::vector<const char*> c_input_names_;
+    std::vector<const char*> c_output_names_;
+
+    // Scratch of one run, sized once.
+    std::vector<const OrtValue*> input_values_;
+    std::vector<OrtValue*> output_values_;
+    std::vector<Owned> wrapped_;             // inputs that are not the engine's own
+    std::vector<const void*> wrapped_data_;  // where the tensors among them lie
+    bool any_wrapped_ = false;
+};
+
+void OrtProgram::take_inputs(std::span<const Value> inputs) {
+    any_wrapped_ = false;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        input_values_[i] = own_value(*environment_, inputs[i]);
+        wrapped_data_[i] = nullptr;
+        if (input_values_[i] != nullptr) {
+            continue;
+        }
+        try {
+            wrapped_[i] = wrap(*environment_, inputs[i], input_types_[i]);
+        } catch (const Error& e) {
+            throw Error(e.fault(), fmt::format("input '{}': {}", input_names_[i], e.what()),
+                        e.hint());
+        }
+        input_values_[i] = wrapped_[i].get();
+        if (inputs[i].is_tensor() && inputs[i].dtype() != DType::string) {
+            wrapped_data_[i] = inputs[i].bytes().data();
+            any_wrapped_ = true;
+        }
+    }
+}
+
+// The engine hands an input through when it is an output too: then the output's memory is the
+// caller's, and must live on with it.
+std::shared_ptr<const void> OrtProgram::borrowed_from(OrtValue* output,
+                                                      std::span<const Value> inputs) {
+    ValueType type{};
+    void* data = nullptr;
+    library().check(api()(get_value_type, output, &type), "describe an output");
+    if (type != ValueType::tensor) {
+        return nullptr;
+    }
+    if (auto* status = api()(get_tensor_data, output, &data); status != nullptr) {
+        api()(release_status, status);  // an optional without value
+        return nullptr;
+    }
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        if (wrapped_data_[i] != nullptr && wrapped_data_[i] == data) {
+            return inputs[i].body();
+        }
+    }
+    return nullptr;
+}
+
+void OrtProgram::run(std::span<const Value> inputs, std::span<Value> outputs) {
+    if (inputs.size() != input_names_.size() || outputs.size() != output_names_.size()) {
+        throw Error(
+            Fault::usage,
+            fmt::format("the program takes {} inputs and gives {} outputs, not {} and {}",
+                        input_names_.size(), output_names_.size(), inputs.size(), outputs.size()));
+    }
+    take_inputs(inputs);
+    std::fill(output_values_.begin(), output_values_.end(), nullptr);
+    auto* status = api()(run_session, session_, nullptr, c_input_names_.data(),
+                         input_values_.data(), input_values_.size(), c_output_names_.data(),
+                         output_values_.size(), output_values_.data());
+    for (auto& value : wrapped_) {
+        value.reset();
+    }
+    library().check(status, "run the program");
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+        Owned owned(api(), output_values_[i]);
+        auto from = any_wrapped_ ? borrowed_from(owned.get(), inputs) : nullptr;
+        outputs[i] =
+            Value(std::make_shared<OrtBody>(environment_, std::move(owned), std::move(from)));
+    }
+}
+
+void OrtProgram::measure_footprint(bool arena) {
+    if (!api().has(get_allocator_stats)) {
+        footprint_.unavailable = fmt::format("needs ONNX Runtime 1.{} or newer, this is {}",
+                                             get_allocator_stats.since, library().version());
+        return;
+    }
+    if (!arena) {
+        footprint_.unavailable = "a program compiled for low memory keeps no count";
+        return;
+    }
+    Allocator* allocator = nullptr;
+    library().check(api()(create_allocator, session_, environment_->host(), &allocator),
+                    "count its memory");
+    KeyValuePairs* stats = nullptr;
+    auto* status = api()(get_allocator_stats, allocator, &stats);
+    std::uint64_t in_use = 0;
+    if (status == nullptr) {
+        const char* text = api()(get_pair, stats, "InUse");
+        if (text != nullptr) {
+            std::from_chars(text, text + std::strlen(text), in_use);
+        }
+        api()(release_pairs, stats);
+    }
+    api()(release_allocator, allocator);
+    library().check(status, "count its memory");
+    footprint_.constant_bytes_copied = in_use;
+}
+
+void set_common(SessionOptionsOwner& to, const Compiler& compiler, const CompileOptions& options) {
+    to.set(set_log_function, &log_message, compiler.log.get());
+    to.set(set_log_severity, static_cast<int>(compiler.log->from));
+    if (compiler.threads == 1) {
+        to.set(set_intra_op_threads, 1);
+    } else {
+        to.set(disable_session_threads);
+    }
+    if (options.optimize == CompileOptions::Optimize::none) {
+        to.set(set_graph_optimization, GraphOptimization::none);
+    }
+    if (options.low_memory) {
+        to.set(disable_arena);
+        to.set(disable_memory_pattern);
+        to.set(add_config_entry, "session.disable_prepacking", "1");
+    }
+    for (const auto& [key, value] : compiler.settings.config) {
+        to.set(add_config_entry, key.c_str(), value.c_str());
+    }
+    append_to(compiler.environment->library(), to.get(), compiler.settings);
+}
+
+// Is the file that the model was read from still what it was?
+bool stands_in_file(const Model& model) {
+    std::error_code failure;
+    return model.format == "onnx" && !model.path.empty() && model.intact() &&
+           std::filesystem::file_size(model.path, failure) == model.file_bytes && !failure;
+}
+
+}  // namespace
+
+SharedConstant::SharedConstant(std::shared_ptr<Environment> environment, Constant constant)
+    : environment_(std::move(environment)),
+      constant_(std::move(constant)),
+      value_(Value::of(constant_)) {
+    const auto bytes = constant_.bytes();
+    const auto address = reinterpret_cast<std::uintptr_t>(bytes.data());
+    if (address % alignment(constant_.dtype()) != 0) {
+        value_ = Value::copy(constant_.dtype(), constant_.shape(), bytes);
+    }
+    view_ = wrap_tensor(*environment_, value_);
+}
+
+std::shared_ptr<SharedConstant> SharedConstants::share(
+    const std::shared_ptr<Environment>& environment, const Constant& constant) {
+    const auto* address = constant.bytes().data();
+    const std::lock_guard lock(mutex_);
+    auto& known = by_address_[address];
+    auto shared = known.lock();
+    if (shared == nullptr || shared->constant().dtype() != constant.dtype() ||
+        shared->constant().shape() != constant.shape()) {
+        shared = std::make_shared<SharedConstant>(environment, constant);
+        known = shared;
+    }
+    if (by_address_.size() >= sweep_at_) {
+        std::erase_if(by_address_, [](const auto& entry) { return entry.second.expired(); });
+        sweep_at_ = std::max<std::size_t>(64, 2 * by_address_.size());
+    }
+    return shared;
+}
+
+std::unique_ptr<Program> compile_program(const Compiler& compiler, const Model& model,
+                                         const CompileOptions& options) {
+    if (model.dialect != "onnx") {
+        throw Error(Fault::unsupported,
+                    fmt::format("ONNX Runtime takes models of the dialect 'onnx', not '{}'",
+                                model.dialect));
+    }
+    auto program = std::make_unique<OrtProgram>(compiler, model);
+    SessionOptionsOwner session_options(compiler.environment->library());
+    set_common(session_options, compiler, options);
+    if (stands_in_file(model)) {
+        program->open_file(session_options, model.path.string());
+        program->measure_footprint(!options.low_memory);
+        return program;
+    }
+    const auto* format = find_format("onnx");
+    const auto encoded = format->encode(model, {.leave_out_from = leave_out_from});
+    // Lent constants take effect when the session is ready: only where nothing looked at them
+    // before.
+    const bool lend =
+        options.optimize == CompileOptions::Optimize::none && compiler.settings.on_cpu();
+    std::vector<const char*> names;
+    std::vector<const OrtValue*> values;
+    for (const auto& [name, constant] : encoded.left_out) {
+        auto shared = compiler.constants.share(compiler.environment, constant);
+        if (lend) {
+            session_options.set(add_initializer, name.c_str(), shared->get());
+        } else {
+            names.push_back(name.c_str());
+            values.push_back(shared->get());
+        }
+        program->keep(std::move(shared));
+    }
+    if (!names.empty()) {
+        session_options.set(add_external_initializers, names.data(), values.data(), names.size());
+    }
+    program->open_bytes(session_options, encoded.bytes);
+    program->measure_footprint(!options.low_memory);
+    return program;
+}
+
+}  // namespace trocar::ort

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "trocar/counting.h"
+
+// The rules behind trocar/counting.h. A rule throws Error(input) when the facts do not fit; `count`
+// turns that into the reason why an op is not counted.
+namespace trocar::counting {
+
+// A non-negative number whose sums and products are checked: what does not fit 63 bits throws.
+class Number {
+public:
+    Number() = default;
+    Number(std::int64_t value);  // throws on a negative one
+    static Number of(std::size_t value) { return Number(static_cast<std::int64_t>(value)); }
+    std::int64_t value() const { return value_; }
+    friend Number operator*(Number a, Number b);
+    friend Number operator+(Number a, Number b);
+    friend Number operator-(Number a, Number b) {  // stops at 0
+        return a.value_ < b.value_ ? Number(0) : Number(a.value_ - b.value_);
+    }
+    Number& operator*=(Number other) { return *this = *this * other; }
+    Number& operator+=(Number other) { return *this = *this + other; }
+
+private:
+    std::int64_t value_ = 0;
+};
+
+struct Work {
+    Number macs;
+    Number other;
+};
+
+using Rule = Work (*)(const OpFacts&);
+
+struct NamedRule {
+    std::string_view type;
+    Rule rule;
+};
+
+// Domains: "" (also ai.onnx), "com.microsoft", "ai.onnx.ml".
+std::span<const NamedRule> contraction_rules(std::string_view domain);
+std::span<const NamedRule> attention_rules(std::string_view domain);
+std::span<const NamedRule> element_rules(std::string_view domain);
+
+// Work in proportion to elements: `cost` for each element of output 0 or of input 0.
+struct ElementCost {
+    std::string_view type;
+    int cost;
+    enum class Of { output, input } of = Of::output;
+};
+std::span<const ElementCost> element_costs(std::string_view domain);
+
+// Ops without arithmetic, and ops whose work no rule can tell, with the reason.
+std::span<const std::string_view> movement_ops(std::string_view domain);
+struct Uncountable {
+    std::string_view type;
+    const char* why;
+};
+std::span<const Uncountable> uncountable_ops(std::string_view domain);
+
+// --- For the rules ------------------------------------------------------------------------------
+
+const Shape& input(const OpFacts& facts, std::size_t slot);   // throws when absent or unknown
+const Shape& output(const OpFacts& facts, std::size_t slot);
+bool has_input(const OpFacts& facts, std::size_t slot);
+Number elements(const Shape& shape);
+Number dim(const Shape& shape, std::size_t axis);  // throws when the rank is too low
+Number last(const Shape& shape);
+Number product(std::span<const std::int64_t> dims);
+[[noreturn]] void misfit(const char* sentence);
+
+}  // namespace trocar::counting

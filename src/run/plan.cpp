@@ -1,0 +1,206 @@
+#include <algorithm>
+
+#include "trocar/session.h"
+
+namespace trocar {
+
+namespace {
+
+bool is_standard(const Op& op, std::string_view type) {
+    return op.type == type && (op.domain.empty() || op.domain == "ai.onnx");
+}
+
+template <class T>
+Constant scalar(DType dtype, T value) {
+    return Constant::of(dtype, {}, std::vector<T>{value});
+}
+
+template <class T>
+Constant vector(DType dtype, const std::vector<T>& values) {
+    return Constant::of(dtype, {static_cast<std::int64_t>(values.size())}, values);
+}
+
+// What a Constant op gives, kept in `made` where the attribute is not a constant already.
+const Constant* value_of(const Op& op, std::deque<Constant>& made) {
+    for (const auto& attribute : op.attributes) {
+        if (!attribute.reference.empty()) {
+            return nullptr;
+        }
+        const auto& value = attribute.value;
+        if (const auto* constant = std::get_if<Constant>(&value)) {
+            return constant;
+        }
+        if (const auto* number = std::get_if<float>(&value)) {
+            return &made.emplace_back(scalar(DType::f32, *number));
+        }
+        if (const auto* integer = std::get_if<std::int64_t>(&value)) {
+            return &made.emplace_back(scalar(DType::i64, *integer));
+        }
+        if (const auto* text = std::get_if<std::string>(&value)) {
+            return &made.emplace_back(Constant::strings({}, {*text}));
+        }
+        if (const auto* numbers = std::get_if<std::vector<float>>(&value)) {
+            return &made.emplace_back(vector(DType::f32, *numbers));
+        }
+        if (const auto* integers = std::get_if<std::vector<std::int64_t>>(&value)) {
+            return &made.emplace_back(vector(DType::i64, *integers));
+        }
+        if (const auto* texts = std::get_if<std::vector<std::string>>(&value)) {
+            return &made.emplace_back(
+                Constant::strings({static_cast<std::int64_t>(texts->size())}, *texts));
+        }
+    }
+    return nullptr;
+}
+
+// An op is run in the earliest segment that its inputs allow: what does not depend on a cut is not
+// parted by it. The k-th op that is cut at stands in segment k, so no two of them share one.
+class Planner {
+public:
+    Planner(const Model& model, const std::function<bool(OpId)>& cut_after)
+        : graph_(model.graph), cut_after_(cut_after), model_(model) {}
+
+    Plan make() {
+        plan_.constants.assign(graph_.tensor_limit(), nullptr);
+        for (const auto id : graph_.tensors()) {
+            const auto& t = graph_.tensor(id);
+            // From version 4 on, a constant that is an input too is a default the caller may
+            // override.
+            if (t.constant && (!t.is_input || model_.ir_version < 4)) {
+                plan_.constants[index(id)] = &*t.constant;
+            }
+        }
+        assign();
+        connect();
+        return std::move(plan_);
+    }
+
+private:
+    const Constant* fold(const Op& op) {
+        if (model_.dialect != "onnx" || op.outputs.size() != 1) {
+            return nullptr;
+        }
+        if (is_standard(op, "Constant")) {
+            return value_of(op, plan_.made);
+        }
+        if (is_standard(op, "Identity") && op.inputs.size() == 1 &&
+            op.inputs[0] != TensorId::none) {
+            return plan_.constants[index(op.inputs[0])];
+        }
+        return nullptr;
+    }
+
+    void assign() {
+        segment_.assign(graph_.op_limit(), no_segment);
+        std::vector<bool> cut(graph_.op_limit(), false);
+        std::size_t cuts = 0;
+        for (const auto id : graph_.ops()) {
+            const auto& op = graph_.op(id);
+            if (const auto* constant = fold(op)) {
+                plan_.constants[index(op.outputs[0])] = constant;
+                plan_.folded.push_back(id);
+                continue;
+            }
+            std::size_t earliest = 0;
+            for (const auto* list : {&op.inputs, &op.captures}) {
+                for (const auto input : *list) {
+                    if (input == TensorId::none || plan_.constants[index(input)] != nullptr) {
+                        continue;
+                    }
+                    const auto producer = graph_.tensor(input).producer;
+                    if (producer != OpId::none) {
+                        earliest = std::max(
+                            earliest, segment_[index(producer)] + (cut[index(producer)] ? 1 : 0));
+                    }
+                }
+            }
+            if (cut_after_ && cut_after_(id)) {
+                cut[index(id)] = true;
+                earliest = cuts++;
+            }
+            segment_[index(id)] = earliest;
+            if (plan_.segments.size() <= earliest) {
+                plan_.segments.resize(earliest + 1);
+            }
+            plan_.segments[earliest].ops.push_back(id);
+        }
+    }
+
+    void connect() {
+        std::vector<std::size_t> last_reader(graph_.tensor_limit(), no_segment);
+        std::vector<std::size_t> seen(graph_.tensor_limit(), no_segment);
+        for (std::size_t s = 0; s < plan_.segments.size(); ++s) {
+            auto& segment = plan_.segments[s];
+            for (const auto id : segment.ops) {
+                const auto& op = graph_.op(id);
+                for (const auto* list : {&op.inputs, &op.captures}) {
+                    for (const auto input : *list) {
+                        if (input == TensorId::none || plan_.constants[index(input)] != nullptr) {
+                            continue;
+                        }
+                        const auto producer = graph_.tensor(input).producer;
+                        if (producer != OpId::none && segment_[index(producer)] == s) {
+                            continue;
+                        }
+                        last_reader[index(input)] = s;
+                        if (seen[index(input)] != s) {
+                            seen[index(input)] = s;
+                            segment.inputs.push_back(input);
+                        }
+                    }
+                }
+            }
+        }
+        for (std::size_t s = 0; s < plan_.segments.size(); ++s) {
+            give_outputs(plan_.segments[s], last_reader);
+            for (const auto input : plan_.segments[s].inputs) {
+                if (last_reader[index(input)] == s && !graph_.tensor(input).is_output) {
+                    plan_.segments[s].dead.push_back(input);
+                }
+            }
+        }
+        std::erase_if(plan_.segments,
+                      [](const Segment& segment) { return segment.outputs.empty(); });
+    }
+
+    void give_outputs(Segment& segment, const std::vector<std::size_t>& last_reader) {
+        for (const auto id : segment.ops) {
+            for (const auto output : graph_.op(id).outputs) {
+                if (output != TensorId::none &&
+                    (last_reader[index(output)] != no_segment || graph_.tensor(output).is_output)) {
+                    segment.outputs.push_back(output);
+                }
+            }
+        }
+        if (!segment.outputs.empty()) {
+            return;
+        }
+        // Nobody reads what this segment computes. It is run all the same when it was cut out, so
+        // that it can be seen.
+        for (const auto id : segment.ops) {
+            if (cut_after_ && cut_after_(id)) {
+                for (const auto output : graph_.op(id).outputs) {
+                    if (output != TensorId::none) {
+                        segment.outputs.push_back(output);
+                        segment.dead.push_back(output);
+                    }
+                }
+            }
+        }
+    }
+
+    static constexpr std::size_t no_segment = static_cast<std::size_t>(-1);
+    const Graph& graph_;
+    const std::function<bool(OpId)>& cut_after_;
+    const Model& model_;
+    Plan plan_;
+    std::vector<std::size_t> segment_;
+};
+
+}  // namespace
+
+Plan make_plan(const Model& model, const std::function<bool(OpId)>& cut_after) {
+    return Planner(model, cut_after).make();
+}
+
+}  // namespace trocar
