@@ -71,7 +71,8 @@ struct Table {
     std::string title;  // printed above; may be empty
     std::vector<Column> columns;
     std::vector<Row> rows;
-    std::string note;  // printed below
+    std::string note;     // printed below
+    bool hidden = false;  // in JSON and CSV only
 };
 
 struct Scalar {
