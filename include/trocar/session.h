@@ -92,6 +92,13 @@ private:
     std::unique_ptr<Parts> parts_;
 };
 
+// The types of tensors, seen in a run of what they depend on: for tensors whose type the file does
+// not declare. Runs op by op; `inputs` may hold more than is needed. Throws Error(engine) when a
+// tensor cannot be computed.
+std::vector<Type> observe_types(const Model& model, const std::shared_ptr<Engine>& engine,
+                                const std::vector<NamedValue>& inputs,
+                                std::span<const TensorId> tensors);
+
 // Checks values against the declared inputs of a model. Returns one sentence per fault.
 std::vector<std::string> check_inputs(const Model& model, const std::vector<NamedValue>& inputs);
 

@@ -1,0 +1,204 @@
+#include "cli/builtins.h"
+
+#include <fmt/format.h>
+
+#include "cli/documents.h"
+#include "trocar/engine.h"
+#include "trocar/error.h"
+#include "trocar/format.h"
+#include "trocar/version.h"
+
+namespace trocar::cli {
+
+namespace {
+
+// The kind that --engine names, or all kinds.
+void add_engines(Report& report, Table& table, const EngineKind& kind,
+                 const EngineOptions& options) {
+    bool first = true;
+    for (const auto& engine : kind.find(options)) {
+        auto version = engine.version.empty() ? Cell::unavailable("unknown until it is opened")
+                                              : Cell(engine.version);
+        if (!engine.available) {
+            version = Cell::unavailable(engine.missing);
+        }
+        const auto* status = !engine.available ? "missing" : first ? "used" : "found";
+        first = first && !engine.available;
+        table.rows.push_back({{engine.name, engine.available, status, std::move(version),
+                               engine.can.providers, engine.path, engine.missing, engine.hint},
+                              0,
+                              false});
+        if (!engine.available) {
+            report.notes.push_back(fmt::format("{}: {}", engine.name, engine.missing));
+            if (!engine.hint.empty()) {
+                report.notes.push_back(fmt::format("  hint: {}", engine.hint));
+            }
+        }
+    }
+}
+
+Report engines_report(Context& context) {
+    Report report;
+    report.tool = "engines";
+    Table table;
+    table.key = "engines";
+    table.columns = {
+        {.key = "name", .title = "Engine"},
+        {.key = "available", .title = "Available", .hidden = true},
+        {.key = "status", .title = "Status"},
+        {.key = "version", .title = "Version", .left = true},
+        {.key = "providers", .title = "Providers", .left = true, .optional = 1},
+        {.key = "path", .title = "Path", .left = true},
+        {.key = "missing", .title = "Missing", .hidden = true},
+        {.key = "hint", .title = "Hint", .hidden = true},
+    };
+    for (const auto* kind : engine_kinds()) {
+        auto options = context.engine_options();
+        if (options.name != kind->name) {
+            options.path.clear();
+            options.options.clear();
+            options.name = kind->name;
+        }
+        add_engines(report, table, *kind, options);
+    }
+    report.tables.push_back(std::move(table));
+    return report;
+}
+
+std::string abilities(bool reads, bool writes) {
+    return reads ? (writes ? "read, write" : "read") : writes ? "write" : "no";
+}
+
+Report formats_report(Context&) {
+    Report report;
+    report.tool = "formats";
+    Table table;
+    table.key = "formats";
+    table.columns = {
+        {.key = "name", .title = "Format"},
+        {.key = "suffixes", .title = "Suffixes"},
+        {.key = "models", .title = "Models"},
+        {.key = "values", .title = "Tensors"},
+        {.key = "summary", .title = "What it is"},
+        {.key = "reads_models", .title = "Reads models", .hidden = true},
+        {.key = "writes_models", .title = "Writes models", .hidden = true},
+        {.key = "reads_values", .title = "Reads tensors", .hidden = true},
+        {.key = "writes_values", .title = "Writes tensors", .hidden = true},
+        {.key = "dialect", .title = "Dialect", .hidden = true},
+    };
+    for (const auto* format : formats()) {
+        const bool reads = format->read != nullptr;
+        const bool writes = format->write != nullptr;
+        const bool reads_values = format->read_values != nullptr;
+        const bool writes_values = format->write_value != nullptr;
+        table.rows.push_back({{format->name, format->suffixes, abilities(reads, writes),
+                               abilities(reads_values, writes_values), format->summary, reads,
+                               writes, reads_values, writes_values, format->dialect},
+                              0,
+                              false});
+    }
+    report.tables.push_back(std::move(table));
+    return report;
+}
+
+Report tools_report(const std::vector<Verb>& all) {
+    Report report;
+    report.tool = "tools";
+    Table table;
+    table.key = "tools";
+    table.columns = {{.key = "name", .title = "Tool"}, {.key = "summary", .title = "What it does"}};
+    for (const auto& verb : all) {
+        if (verb.is_tool) {
+            table.rows.push_back({{verb.name, verb.summary}, 0, false});
+        }
+    }
+    report.tables.push_back(std::move(table));
+    return report;
+}
+
+Report version_report() {
+    Report report;
+    report.tool = "version";
+    Section section{"version", "", {}};
+    section.scalars = {{.key = "version", .title = "trocar", .value = version()},
+                       {.key = "build", .title = "Build", .value = build_type()},
+                       {.key = "compiler", .title = "Compiler", .value = __VERSION__}};
+    report.sections.push_back(std::move(section));
+    return report;
+}
+
+// A command that takes nothing and answers with a report.
+Verb simple(const char* name, const char* summary,
+            std::function<Report(Context&, const std::vector<Verb>&)> work, const char* what) {
+    return {name, summary, false, false,
+            [=](Declarations& declarations, const std::vector<Verb>& all) -> Work {
+                declarations.example(fmt::format("trocar {}", name).c_str(), what);
+                declarations.example(fmt::format("trocar {} --json", name).c_str(),
+                                     "the same for a program");
+                return [work, &all](Context& context) -> Answer { return work(context, all); };
+            }};
+}
+
+Work bind_help(Declarations& declarations, const std::vector<Verb>& all) {
+    auto name = std::make_shared<std::string>();
+    declarations.positional(*name, "[COMMAND]", "A tool or command");
+    return [name, &all](Context&) -> Answer {
+        if (name->empty()) {
+            return main_help(all);
+        }
+        return full_help(need_verb(all, *name), all);
+    };
+}
+
+Work bind_completion(Declarations& declarations, const std::vector<Verb>& all) {
+    auto shell = std::make_shared<std::string>();
+    declarations.positional(*shell, "SHELL", "bash, zsh or fish");
+    declarations.example("source <(trocar completion bash)", "in this shell, from now on");
+    declarations.example("trocar completion fish > ~/.config/fish/completions/trocar.fish",
+                         "in every fish");
+    return [shell, &all](Context&) -> Answer {
+        if (*shell == "bash") {
+            return bash_completion(all);
+        }
+        if (*shell == "zsh") {
+            return zsh_completion(all);
+        }
+        if (*shell == "fish") {
+            return fish_completion(all);
+        }
+        throw Error(Fault::usage, fmt::format("no completion for the shell '{}'", *shell),
+                    "bash, zsh and fish are known");
+    };
+}
+
+Work bind_man(Declarations& declarations, const std::vector<Verb>& all) {
+    declarations.example("trocar man | man -l -", "read it");
+    return [&all](Context&) -> Answer { return man_page(all); };
+}
+
+}  // namespace
+
+std::vector<Verb> builtin_verbs() {
+    return {
+        simple(
+            "engines", "List the engines found on this machine, and how to get missing ones",
+            [](Context& context, const auto&) { return engines_report(context); },
+            "which engine a run would use"),
+        simple(
+            "formats", "List the file formats, and what can be read and written",
+            [](Context& context, const auto&) { return formats_report(context); },
+            "what can be read and written"),
+        simple(
+            "tools", "List the tools",
+            [](Context&, const std::vector<Verb>& all) { return tools_report(all); },
+            "what there is"),
+        simple(
+            "version", "Say which trocar this is",
+            [](Context&, const auto&) { return version_report(); }, "which trocar this is"),
+        {"help", "Explain a tool or command", false, true, bind_help},
+        {"completion", "Print completions for a shell", false, true, bind_completion},
+        {"man", "Print the manual page", false, true, bind_man},
+    };
+}
+
+}  // namespace trocar::cli

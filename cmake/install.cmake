@@ -1,0 +1,25 @@
+# What `cmake --install` puts under a prefix: the command, the library, its headers, and what
+# find_package(trocar) needs. The library is static, so its consumers link what it links.
+include(CMakePackageConfigHelpers)
+
+if(TARGET trocar_cli)
+  install(TARGETS trocar_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+install(TARGETS trocar EXPORT trocarTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY include/trocar DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+
+set(trocar_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/trocar)
+install(EXPORT trocarTargets NAMESPACE trocar:: DESTINATION ${trocar_package_dir})
+configure_package_config_file(cmake/trocarConfig.cmake.in ${PROJECT_BINARY_DIR}/package/trocarConfig.cmake
+                              INSTALL_DESTINATION ${trocar_package_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/package/trocarConfigVersion.cmake
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/package/trocarConfig.cmake
+              ${PROJECT_BINARY_DIR}/package/trocarConfigVersion.cmake
+        DESTINATION ${trocar_package_dir})
+
+foreach(text LICENSE README.md CHANGELOG.md)
+  if(EXISTS ${PROJECT_SOURCE_DIR}/${text})
+    install(FILES ${text} DESTINATION ${CMAKE_INSTALL_DOCDIR})
+  endif()
+endforeach()

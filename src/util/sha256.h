@@ -1,0 +1,30 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "trocar/tensor.h"
+
+namespace trocar {
+
+// SHA-256 (FIPS 180-4) of bytes that come in pieces.
+class Sha256 {
+public:
+    Sha256();
+    void add(Bytes bytes);
+    std::string hex();  // of all that was added, 64 lower-case digits; call once, at the end
+
+private:
+    std::array<std::uint32_t, 8> state_;
+    std::array<std::byte, 64> block_{};
+    std::size_t filled_ = 0;   // bytes of `block_` that wait
+    std::uint64_t total_ = 0;  // bytes added
+};
+
+// Of the bytes of a file. Throws Error(input) when it cannot be read.
+std::string sha256_of_file(const std::filesystem::path& path);
+
+}  // namespace trocar
