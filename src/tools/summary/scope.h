@@ -30,7 +30,8 @@ struct Scope;
 
 // A graph that belongs to an op: a branch, the body of a loop, the body of a function.
 struct Body {
-    std::string label;  // name of the attribute, or of the function
+    std::string label;                   // name of the attribute, or of the function
+    const Function* function = nullptr;  // whose body it is; nullptr: a subgraph
     std::unique_ptr<Scope> scope;
     bool taken = true;                   // false: a branch that the run did not go into
     std::optional<std::uint64_t> times;  // how often the op runs it; absent: unknown
@@ -46,6 +47,7 @@ struct Scope {
     std::vector<bool> passes_constant;   // by OpId: its outputs are constants, it is no layer
     std::map<OpId, std::vector<Body>> bodies;
     std::map<OpId, std::string> failures;  // why an op did not run
+    std::map<OpId, std::int64_t> limits;   // of the iterations of loops, as a run was given them
 
     Fact& fact(TensorId id) { return tensors[index(id)]; }
     const Fact& fact(TensorId id) const { return tensors[index(id)]; }
