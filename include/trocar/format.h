@@ -14,14 +14,18 @@ namespace trocar {
 // A model as the bytes of a file, without having been written.
 struct Encoded {
     std::string bytes;
-    // Constants that were left out: the bytes declare them as external data of the file "*trocar*",
-    // and whoever reads the bytes must be given these by name. In the main graph only.
+    // Constants that were left out: the bytes declare them as external data of the file `location`, at offset
+    // 2^50 (beyond its end: nobody reads them by mistake), and whoever reads the bytes must be given these by name.
+    // In the main graph only.
     std::vector<std::pair<std::string, Constant>> left_out;
+    std::string location = "*trocar*";
 };
 
 struct EncodeOptions {
     // Dense constants of the main graph with at least this many bytes are left out. 0: none.
     std::size_t leave_out_from = 0;
+    // The name of the file that is declared to hold what was left out.
+    std::string location = "*trocar*";
 };
 
 // One file format. A unit of src/formats/NAME/format.cpp defines `NAME_format`; members that are

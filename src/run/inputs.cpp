@@ -49,7 +49,7 @@ public:
             auto& slot = slots_.emplace_back();
             slot.name = tensor.name;
             slot.type = &tensor.type;
-            slot.required = !tensor.constant;
+            slot.required = !tensor.constant && tensor.type.kind != Type::Kind::optional;
             for (const auto& dim : Dimensions::of(tensor.type)) {
                 if (!dim.symbol.empty() && !known(symbols_, dim.symbol)) {
                     symbols_.push_back(dim.symbol);
@@ -329,10 +329,15 @@ private:
                 return;
             }
             if (!fill_) {
+                std::string hint;
+                if (!missing_) {
+                    hint = fmt::format(
+                        "give it with --input {}=FILE, or all that is missing with --fill random",
+                        slot.name);
+                }
+                missing_ = true;
                 fault(fmt::format("input '{}' ({}) is not given", slot.name, type_text(*slot.type)),
-                      fmt::format(
-                          "give it with --input {}=FILE, or all that is missing with --fill random",
-                          slot.name));
+                      std::move(hint));
                 return;
             }
             slot.fill = fill_;
@@ -414,6 +419,7 @@ private:
     std::vector<std::string> names_;    // of the inputs
     std::vector<std::string> symbols_;  // of their dimensions
     Dimensions dimensions_;
+    bool missing_ = false;  // the hint on missing inputs was given
     std::vector<std::string> faults_;
     std::vector<std::string> hints_;
     std::vector<std::string> notes_;

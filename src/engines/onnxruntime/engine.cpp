@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <mutex>
+#include <exception>
 #include <thread>
 
 #include "engines/onnxruntime/find.h"
@@ -91,8 +91,7 @@ public:
     const EngineInfo& info() const override { return info_; }
 
     std::unique_ptr<Program> compile(const Model& model, const CompileOptions& options) override {
-        return compile_program({environment_, log_, settings_, threads_, constants_}, model,
-                               options);
+        return compile_program({environment_, log_, settings_, threads_}, model, options);
     }
 
 private:
@@ -101,7 +100,6 @@ private:
     int threads_;
     std::shared_ptr<LogTarget> log_;
     std::shared_ptr<Environment> environment_;
-    SharedConstants constants_;
     EngineInfo info_;
 };
 

@@ -55,6 +55,7 @@ public:
     Api() = default;
     Api(const void* const* table, std::uint32_t version) : table_(table), version_(version) {}
 
+    std::uint32_t version() const { return version_; }
     template <class Signature>
     bool has(const Function<Signature>& function) const {
         return version_ >= function.since;

@@ -1,6 +1,7 @@
 #include "engines/onnxruntime/program.h"
 
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <charconv>
@@ -17,20 +18,16 @@ namespace {
 // engine. Smaller ones are cheaper to write, and the engine may look at them to infer shapes.
 constexpr std::size_t leave_out_from = 1024;
 
-// How the element type wants its addresses.
-std::size_t alignment(DType dtype) {
-    switch (bits(dtype)) {
-        case 16:
-            return 2;
-        case 32:
-            return 4;
-        case 64:
-            return dtype == DType::c64 ? 4 : 8;
-        case 128:
-            return 8;
-        default:
-            return 1;
-    }
+// Kernels may count on elements lying at multiples of their size; bytes inside a file need not.
+bool is_aligned(const Constant& constant) {
+    const auto size = std::clamp<std::size_t>(bits(constant.dtype()) / 8, 1, 8);
+    return reinterpret_cast<std::uintptr_t>(constant.bytes().data()) % size == 0;
+}
+
+// Newer versions want the file of external data to exist, although they never read it when they are
+// lent the data. This one does: the library itself.
+std::filesystem::path place_of_lent(const Library& library) {
+    return library.path();
 }
 
 class SessionOptionsOwner {
@@ -52,6 +49,23 @@ public:
 private:
     const Library& library_;
     SessionOptions* options_ = nullptr;
+};
+
+// How much the heap of this process grows. Other threads' allocations count too.
+class HeapCount {
+public:
+    // nullopt where the C library does not count: every session takes some memory.
+    std::optional<std::uint64_t> growth() const {
+        const auto now = count();
+        return now > before_ ? std::optional(now - before_) : std::nullopt;
+    }
+
+private:
+    static std::uint64_t count() {
+        const auto info = ::mallinfo2();
+        return info.uordblks + info.hblkhd;
+    }
+    std::uint64_t before_ = count();
 };
 
 class OrtProgram final : public Program {
@@ -87,19 +101,26 @@ public:
     }
 
     void open_file(const SessionOptionsOwner& options, const std::string& path) {
+        const HeapCount before;
         library().check(
             api()(create_session, environment_->get(), path.c_str(), options.get(), &session_),
             fmt::format("compile '{}'", path));
+        heap_growth_ = before.growth();
     }
     void open_bytes(const SessionOptionsOwner& options, const std::string& bytes) {
+        const HeapCount before;
         library().check(api()(create_session_from_array, environment_->get(), bytes.data(),
                               bytes.size(), options.get(), &session_),
                         "compile the program");
+        heap_growth_ = before.growth();
     }
-    void keep(std::shared_ptr<SharedConstant> constant) {
-        constants_.push_back(std::move(constant));
+    // A constant whose bytes the engine reads as long as the program lives.
+    void keep(Constant constant, Owned view) {
+        constants_.push_back({std::move(constant), std::move(view)});
     }
-    void measure_footprint(bool arena);
+    // After the session was opened. `by_allocator`: all constants were lent, so that what the
+    // engine's allocator holds is what it made of them; else the growth of the heap is taken.
+    void count_memory(bool by_allocator);
 
     std::span<const std::string> input_names() const override { return input_names_; }
     std::span<const std::string> output_names() const override { return output_names_; }
@@ -109,14 +130,20 @@ public:
 private:
     const Library& library() const { return environment_->library(); }
     const Api& api() const { return environment_->api(); }
+    std::optional<std::uint64_t> allocated() const;
     void take_inputs(std::span<const Value> inputs);
     std::shared_ptr<const void> borrowed_from(OrtValue* output, std::span<const Value> inputs);
 
     std::shared_ptr<Environment> environment_;
     std::shared_ptr<LogTarget> log_;
-    std::vector<std::shared_ptr<SharedConstant>> constants_;
+    struct Lent {
+        Constant constant;
+        Owned view;
+    };
+    std::vector<Lent> constants_;
     Session* session_ = nullptr;
     Footprint footprint_;
+    std::optional<std::uint64_t> heap_growth_;
 
     std::vector<std::string> input_names_;
     std::vector<std::string> output_names_;
@@ -200,32 +227,38 @@ void OrtProgram::run(std::span<const Value> inputs, std::span<Value> outputs) {
     }
 }
 
-void OrtProgram::measure_footprint(bool arena) {
+// What the engine's allocator has in use; nullopt where it does not tell.
+std::optional<std::uint64_t> OrtProgram::allocated() const {
     if (!api().has(get_allocator_stats)) {
-        footprint_.unavailable = fmt::format("needs ONNX Runtime 1.{} or newer, this is {}",
-                                             get_allocator_stats.since, library().version());
-        return;
-    }
-    if (!arena) {
-        footprint_.unavailable = "a program compiled for low memory keeps no count";
-        return;
+        return std::nullopt;
     }
     Allocator* allocator = nullptr;
     library().check(api()(create_allocator, session_, environment_->host(), &allocator),
                     "count its memory");
     KeyValuePairs* stats = nullptr;
     auto* status = api()(get_allocator_stats, allocator, &stats);
-    std::uint64_t in_use = 0;
+    std::optional<std::uint64_t> in_use;
     if (status == nullptr) {
-        const char* text = api()(get_pair, stats, "InUse");
-        if (text != nullptr) {
-            std::from_chars(text, text + std::strlen(text), in_use);
+        if (const char* text = api()(get_pair, stats, "InUse"); text != nullptr) {
+            std::from_chars(text, text + std::strlen(text), in_use.emplace(0));
         }
         api()(release_pairs, stats);
     }
     api()(release_allocator, allocator);
     library().check(status, "count its memory");
-    footprint_.constant_bytes_copied = in_use;
+    return in_use;
+}
+
+void OrtProgram::count_memory(bool by_allocator) {
+    if (by_allocator) {
+        footprint_.constant_bytes_copied = allocated();
+    }
+    if (!footprint_.constant_bytes_copied) {
+        footprint_.constant_bytes_copied = heap_growth_;
+    }
+    if (!footprint_.constant_bytes_copied) {
+        footprint_.unavailable = "the C library keeps no count of the heap";
+    }
 }
 
 void set_common(SessionOptionsOwner& to, const Compiler& compiler, const CompileOptions& options) {
@@ -250,6 +283,40 @@ void set_common(SessionOptionsOwner& to, const Compiler& compiler, const Compile
     append_to(compiler.environment->library(), to.get(), compiler.settings);
 }
 
+// Gives the engine the constants that were left out. It copies what it is given, before it
+// optimises. Where it does not optimise it can be lent them instead: then it reads the bytes where
+// they are. Returns whether it was lent all.
+bool give_constants(const Compiler& compiler, const CompileOptions& options, const Model& model,
+                    const Encoded& encoded, SessionOptionsOwner& session_options,
+                    OrtProgram& program) {
+    const auto& environment = *compiler.environment;
+    const bool may_lend = options.optimize == CompileOptions::Optimize::none &&
+                          compiler.settings.on_cpu() &&
+                          encoded.location == place_of_lent(environment.library()).filename();
+    std::vector<const char*> names;
+    std::vector<const OrtValue*> values;
+    std::vector<Owned> views;
+    for (const auto& [name, constant] : encoded.left_out) {
+        const auto& tensor = model.graph.tensor(*model.graph.find_tensor(name));
+        if (tensor.uses.empty() && !tensor.is_output) {
+            continue;  // the engine drops it, and then finds no place for what it is given
+        }
+        auto view = wrap_tensor(environment, Value::of(constant));
+        if (may_lend && is_aligned(constant)) {
+            session_options.set(add_initializer, name.c_str(), view.get());
+            program.keep(constant, std::move(view));
+        } else {
+            names.push_back(name.c_str());
+            values.push_back(view.get());
+            views.push_back(std::move(view));
+        }
+    }
+    if (!names.empty()) {
+        session_options.set(add_external_initializers, names.data(), values.data(), names.size());
+    }
+    return names.empty();
+}
+
 // Is the file that the model was read from still what it was?
 bool stands_in_file(const Model& model) {
     std::error_code failure;
@@ -258,36 +325,6 @@ bool stands_in_file(const Model& model) {
 }
 
 }  // namespace
-
-SharedConstant::SharedConstant(std::shared_ptr<Environment> environment, Constant constant)
-    : environment_(std::move(environment)),
-      constant_(std::move(constant)),
-      value_(Value::of(constant_)) {
-    const auto bytes = constant_.bytes();
-    const auto address = reinterpret_cast<std::uintptr_t>(bytes.data());
-    if (address % alignment(constant_.dtype()) != 0) {
-        value_ = Value::copy(constant_.dtype(), constant_.shape(), bytes);
-    }
-    view_ = wrap_tensor(*environment_, value_);
-}
-
-std::shared_ptr<SharedConstant> SharedConstants::share(
-    const std::shared_ptr<Environment>& environment, const Constant& constant) {
-    const auto* address = constant.bytes().data();
-    const std::lock_guard lock(mutex_);
-    auto& known = by_address_[address];
-    auto shared = known.lock();
-    if (shared == nullptr || shared->constant().dtype() != constant.dtype() ||
-        shared->constant().shape() != constant.shape()) {
-        shared = std::make_shared<SharedConstant>(environment, constant);
-        known = shared;
-    }
-    if (by_address_.size() >= sweep_at_) {
-        std::erase_if(by_address_, [](const auto& entry) { return entry.second.expired(); });
-        sweep_at_ = std::max<std::size_t>(64, 2 * by_address_.size());
-    }
-    return shared;
-}
 
 std::unique_ptr<Program> compile_program(const Compiler& compiler, const Model& model,
                                          const CompileOptions& options) {
@@ -301,32 +338,18 @@ std::unique_ptr<Program> compile_program(const Compiler& compiler, const Model& 
     set_common(session_options, compiler, options);
     if (stands_in_file(model)) {
         program->open_file(session_options, model.path.string());
-        program->measure_footprint(!options.low_memory);
+        program->count_memory(false);
         return program;
     }
     const auto* format = find_format("onnx");
-    const auto encoded = format->encode(model, {.leave_out_from = leave_out_from});
-    // Lent constants take effect when the session is ready: only where nothing looked at them
-    // before.
-    const bool lend =
-        options.optimize == CompileOptions::Optimize::none && compiler.settings.on_cpu();
-    std::vector<const char*> names;
-    std::vector<const OrtValue*> values;
-    for (const auto& [name, constant] : encoded.left_out) {
-        auto shared = compiler.constants.share(compiler.environment, constant);
-        if (lend) {
-            session_options.set(add_initializer, name.c_str(), shared->get());
-        } else {
-            names.push_back(name.c_str());
-            values.push_back(shared->get());
-        }
-        program->keep(std::move(shared));
-    }
-    if (!names.empty()) {
-        session_options.set(add_external_initializers, names.data(), values.data(), names.size());
-    }
+    const auto place = place_of_lent(compiler.environment->library());
+    const auto encoded = format->encode(
+        model, {.leave_out_from = leave_out_from, .location = place.filename().string()});
+    session_options.set(add_config_entry, "session.model_external_initializers_file_folder_path",
+                        place.parent_path().c_str());
+    const bool lent = give_constants(compiler, options, model, encoded, session_options, *program);
     program->open_bytes(session_options, encoded.bytes);
-    program->measure_footprint(!options.low_memory);
+    program->count_memory(lent && !options.low_memory);
     return program;
 }
 

@@ -1,0 +1,262 @@
+#include "trocar/session.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "graph/test_graphs.h"
+#include "trocar/error.h"
+
+namespace trocar {
+namespace {
+
+using namespace testing;
+using ::testing::HasSubstr;
+
+std::shared_ptr<Engine> engine() {
+    EngineOptions options;
+    options.search = {TROCAR_SOURCE_DIR "/.deps/onnxruntime-1.31.1"};
+    options.threads = 1;
+    return open_engine(options);
+}
+
+Model model_of(Graph graph) {
+    Model model;
+    model.format = "onnx";
+    model.dialect = "onnx";
+    model.ir_version = 10;
+    model.opsets = {{"", 17}};
+    graph.name = "test";
+    model.graph = std::move(graph);
+    return model;
+}
+
+Value floats(std::vector<float> values, Shape shape = {}) {
+    if (shape.empty()) {
+        shape = {static_cast<std::int64_t>(values.size())};
+    }
+    return Value::copy(DType::f32, std::move(shape), std::as_bytes(std::span(values)));
+}
+
+std::vector<float> numbers(const Value& value) {
+    const auto span = value.as<float>();
+    return {span.begin(), span.end()};
+}
+
+Type vector_type() {
+    auto type = Type::tensor(DType::f32);
+    type.dims = {{-1, "n"}};
+    return type;
+}
+
+// y = relu(x)·2 negated, plus relu(x).
+Model residual_model() {
+    auto graph = residual();
+    graph.set_type(graph.inputs()[0], vector_type());
+    return model_of(std::move(graph));
+}
+
+SessionOptions cut(Selector selector, bool streaming = false) {
+    SessionOptions options;
+    options.cut = std::move(selector);
+    options.streaming = streaming;
+    return options;
+}
+
+std::string message_of(const std::function<void()>& work) {
+    try {
+        work();
+    } catch (const Error& e) {
+        return e.what();
+    }
+    return "no error";
+}
+
+TEST(Session, WholeAndCutGiveTheSameBits) {
+    const auto model = residual_model();
+    const std::vector<NamedValue> inputs{{"x", floats({-1, 2, 3.5F})}};
+    const std::vector<float> expected{0, -2, -3.5F};
+    for (const auto& options : {cut({}), cut(every_op()), cut(op("Mul")), cut(every_op(), true)}) {
+        Session session(model, engine(), options);
+        for (int i = 0; i < 2; ++i) {
+            const auto outputs = session.run(inputs);
+            ASSERT_EQ(outputs.size(), 1u);
+            EXPECT_EQ(outputs[0].name, "y");
+            EXPECT_EQ(numbers(outputs[0].value), expected) << options.cut.text();
+        }
+    }
+}
+
+TEST(Session, ShapesMayDifferFromRunToRun) {
+    const auto model = residual_model();
+    Session session(model, engine(), cut(every_op()));
+    EXPECT_EQ(session.run({{"x", floats({1})}})[0].value.shape(), Shape{1});
+    EXPECT_EQ(session.run({{"x", floats({1, 2, 3})}})[0].value.shape(), Shape{3});
+}
+
+TEST(Session, ObserverSeesEverySegment) {
+    const auto model = residual_model();
+    Session session(model, engine(), cut(every_op()));
+    std::vector<std::string> seen;
+    session.run({{"x", floats({1})}}, [&](const SegmentRun& run) {
+        seen.push_back(fmt::format("{}:{}", model.graph.op(run.segment.ops[0]).name,
+                                   numbers(run.outputs[0])[0]));
+    });
+    EXPECT_EQ(seen, (std::vector<std::string>{"A:1", "B:2", "C:-2", "Sum:-1"}));
+}
+
+TEST(Session, AllFaultsOfInputsComeTogether) {
+    const auto model = residual_model();
+    Session session(model, engine());
+    const auto message = message_of([&] {
+        session.run({{"z", floats({1})}, {"x", floats({1, 2}, {1, 2})}});
+    });
+    EXPECT_THAT(message, HasSubstr("no input 'z'"));
+    EXPECT_THAT(message, HasSubstr("input 'x' is f32[1,2], but f32[n] is expected"));
+    EXPECT_THAT(message_of([&] { session.run({}); }), HasSubstr("input 'x' (f32[n]) is missing"));
+    EXPECT_EQ(numbers(session.run({{"x", floats({1})}})[0].value), std::vector<float>{-1});
+}
+
+TEST(Session, EngineErrorsNameTheOpAndLeaveTheSessionUsable) {
+    Graph graph;
+    const auto x = graph.add_input("x", vector_type());
+    const auto shape = graph.add_constant("s", Constant::of<std::int64_t>(DType::i64, {1}, {2}));
+    const auto a = new_tensor(graph, "a");
+    const auto y = new_tensor(graph, "y");
+    graph.append(spec("Relu", {x}, {a}, "first"));
+    graph.append(spec("Reshape", {a, shape}, {y}, "reshape"));
+    graph.set_outputs({y});
+    const auto model = model_of(std::move(graph));
+    Session session(model, engine(), cut(every_op()));
+    EXPECT_THAT(message_of([&] {
+                    session.run({{"x", floats({1, 2, 3})}});
+                }),
+                HasSubstr("op 1 (Reshape 'reshape')"));
+    EXPECT_EQ(numbers(session.run({{"x", floats({1, 2})}})[0].value), (std::vector<float>{1, 2}));
+}
+
+TEST(Session, AnUnknownOpFailsAloneWhenTheRestMayGoOn) {
+    Graph graph;
+    const auto x = graph.add_input("x", vector_type());
+    const auto a = new_tensor(graph, "a");
+    const auto b = new_tensor(graph, "b");
+    const auto c = new_tensor(graph, "c");
+    auto odd = spec("Unheard", {x}, {a}, "odd");
+    odd.domain = "some.where";
+    graph.append(std::move(odd));
+    graph.append(spec("Relu", {a}, {b}, "after"));
+    graph.append(spec("Neg", {x}, {c}, "beside"));
+    graph.set_outputs({b, c});
+    auto model = model_of(std::move(graph));
+    model.opsets.push_back({"some.where", 1});
+    Session session(model, engine(), cut(every_op(), true));
+    std::map<std::string, std::string> failures;
+    const auto outputs = session.run_what_can({{"x", floats({1})}}, [&](const SegmentRun& run) {
+        failures[model.graph.op(run.segment.ops[0]).name] = run.failure;
+    });
+    EXPECT_THAT(failures["odd"], HasSubstr("Unheard"));
+    EXPECT_EQ(failures["after"], "not run: 'a' has no value");
+    EXPECT_EQ(failures["beside"], "");
+    EXPECT_EQ(outputs[0].value.kind(), Value::Kind::none);
+    EXPECT_EQ(numbers(outputs[1].value), std::vector<float>{-1});
+    EXPECT_THROW(Session(model, engine()), Error);
+}
+
+TEST(Session, SequencesCrossCutsAsEngineValues) {
+    Graph graph;
+    const auto x = graph.add_input("x", vector_type());
+    const auto s = graph.add_tensor("s", {});
+    const auto n = graph.add_tensor("n", Type::tensor(DType::i64));
+    graph.append(spec("SequenceConstruct", {x, x}, {s}, "make"));
+    graph.append(spec("SequenceLength", {s}, {n}, "count"));
+    graph.set_outputs({n, s});
+    graph.set_type(s, {Type::Kind::sequence, DType::undefined, {}, {Type::tensor(DType::f32)}});
+    const auto model = model_of(std::move(graph));
+    for (const auto& options : {cut({}), cut(every_op())}) {
+        Session session(model, engine(), options);
+        const auto outputs = session.run({{"x", floats({1, 2})}});
+        EXPECT_EQ(outputs[0].value.as<std::int64_t>()[0], 2);
+        EXPECT_EQ(outputs[1].value.kind(), Value::Kind::sequence);
+        EXPECT_EQ(numbers(outputs[1].value.items().at(1)), (std::vector<float>{1, 2}));
+    }
+}
+
+TEST(Session, CapturedValuesAreInputsOfTheOp) {
+    Graph graph;
+    const auto x = graph.add_input("x", vector_type());
+    auto scalar = Type::tensor(DType::boolean);
+    scalar.dims.emplace();
+    const auto flag = graph.add_input("flag", scalar);
+    const auto a = new_tensor(graph, "a");
+    const auto y = new_tensor(graph, "y");
+    graph.append(spec("Relu", {x}, {a}, "A"));
+    auto op = spec("If", {flag}, {y}, "If");
+    op.attributes.push_back({"then_branch", branch("a"), {}, {}});
+    op.attributes.push_back({"else_branch", branch("x"), {}, {}});
+    graph.append(std::move(op));
+    graph.set_outputs({y});
+    const auto model = model_of(std::move(graph));
+    for (const auto& options : {cut({}), cut(every_op())}) {
+        Session session(model, engine(), options);
+        for (const bool yes : {true, false}) {
+            const auto outputs = session.run(
+                {{"x", floats({-4})},
+                 {"flag", Value::copy(DType::boolean, {}, std::as_bytes(std::span(&yes, 1)))}});
+            EXPECT_EQ(numbers(outputs[0].value), std::vector<float>{yes ? -0.0F : 4.0F});
+        }
+    }
+}
+
+TEST(Session, OutputsMayBeInputsAndConstants) {
+    Graph graph;
+    const auto x = graph.add_input("x", vector_type());
+    const auto k = graph.add_constant("k", Constant::of<float>(DType::f32, {1}, {5}));
+    const auto y = new_tensor(graph, "y");
+    graph.append(spec("Neg", {x}, {y}, "N"));
+    graph.set_outputs({y, x, k});
+    const auto model = model_of(std::move(graph));
+    Session session(model, engine(), cut(every_op()));
+    const auto outputs = session.run({{"x", floats({1})}});
+    EXPECT_EQ(numbers(outputs[0].value), std::vector<float>{-1});
+    EXPECT_EQ(numbers(outputs[1].value), std::vector<float>{1});
+    EXPECT_EQ(numbers(outputs[2].value), std::vector<float>{5});
+}
+
+TEST(Session, ADefaultCanBeOverridden) {
+    Graph graph;
+    const auto x = graph.add_input("x", vector_type());
+    const auto k = graph.add_input("k", Type::tensor(DType::f32, Shape{1}));
+    graph.set_constant(k, Constant::of<float>(DType::f32, {1}, {5}));
+    const auto y = new_tensor(graph, "y");
+    graph.append(spec("Add", {x, k}, {y}, "Add"));
+    graph.set_outputs({y});
+    const auto model = model_of(std::move(graph));
+    for (const auto& options : {cut({}), cut(every_op())}) {
+        Session session(model, engine(), options);
+        EXPECT_EQ(numbers(session.run({{"x", floats({1})}})[0].value), std::vector<float>{6});
+        EXPECT_EQ(numbers(session.run({{"x", floats({1})}, {"k", floats({7})}})[0].value),
+                  std::vector<float>{8});
+        EXPECT_EQ(numbers(session.run({{"x", floats({1})}})[0].value), std::vector<float>{6});
+    }
+}
+
+TEST(Session, StaleDeclarationsDoNotStopACutRun) {
+    auto graph = residual();
+    graph.set_type(graph.inputs()[0], vector_type());
+    graph.set_type(*graph.find_tensor("a"), Type::tensor(DType::f32, Shape{7}));
+    const auto model = model_of(std::move(graph));
+    Session session(model, engine(), cut(every_op()));
+    EXPECT_EQ(numbers(session.run({{"x", floats({1})}})[0].value), std::vector<float>{-1});
+}
+
+TEST(Session, TypesAreSeenInARun) {
+    const auto model = residual_model();
+    const auto types = observe_types(model, engine(), {{"x", floats({1, 2})}},
+                                     std::vector{*model.graph.find_tensor("b")});
+    ASSERT_EQ(types.size(), 1u);
+    EXPECT_EQ(type_text(types[0]), "f32[2]");
+}
+
+}  // namespace
+}  // namespace trocar

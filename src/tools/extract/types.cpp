@@ -1,0 +1,89 @@
+#include "tools/extract/types.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "trocar/error.h"
+#include "trocar/session.h"
+
+namespace trocar {
+
+namespace {
+
+bool is_open(const Type& type) {
+    return type.kind == Type::Kind::unknown ||
+           (type.kind == Type::Kind::tensor && type.dtype == DType::undefined);
+}
+
+std::vector<Type> types_in_a_run(const Model& before, InputSpec spec, const char* fill,
+                                 std::shared_ptr<Engine> engine) {
+    spec.fill = fill;
+    const auto inputs = make_inputs(before, spec);
+    SessionOptions options;
+    options.cut = every_op();
+    options.streaming = true;
+    options.compile.low_memory = true;
+    Session session(before, std::move(engine), options);
+    std::vector<Type> types;
+    for (const auto& output : session.run(inputs.values)) {
+        types.push_back(type_of(output.value));
+    }
+    return types;
+}
+
+// Leaves open what the two types do not have in common.
+void generalize(Type& type, const Type& other) {
+    if (!type.dims || !other.dims || type.dims->size() != other.dims->size()) {
+        type.dims.reset();
+        return;
+    }
+    for (std::size_t i = 0; i < type.dims->size(); ++i) {
+        if ((*type.dims)[i] != (*other.dims)[i]) {
+            (*type.dims)[i] = {};
+        }
+    }
+}
+
+}  // namespace
+
+std::vector<TensorId> untyped_inputs(const Model& part) {
+    std::vector<TensorId> found;
+    for (const auto id : part.graph.inputs()) {
+        if (is_open(part.graph.tensor(id).type)) {
+            found.push_back(id);
+        }
+    }
+    return found;
+}
+
+std::string observe_types(const Model& model, Model& part, const std::vector<TensorId>& untyped,
+                          const InputSpec& spec, const std::shared_ptr<Engine>& engine) {
+    std::vector<TensorId> wanted;
+    for (const auto id : untyped) {
+        wanted.push_back(model.graph.find_tensor(part.graph.tensor(id).name).value());
+    }
+    const auto before = extract(model, {}, wanted);
+    const auto& inputs = before.graph.inputs();
+    const bool dynamic = std::any_of(inputs.begin(), inputs.end(), [&](TensorId id) {
+        return !before.graph.tensor(id).type.shape();
+    });
+    auto types = types_in_a_run(before, spec, "random", engine);
+    // Shapes can depend on values: what another run has otherwise is left open.
+    const auto others = types_in_a_run(before, spec, "zeros", engine);
+    std::vector<std::string> texts;
+    for (std::size_t i = 0; i < untyped.size(); ++i) {
+        generalize(types[i], others[i]);
+        if (dynamic && types[i].dims) {
+            std::fill(types[i].dims->begin(), types[i].dims->end(), Dim{});
+        }
+        texts.push_back(
+            fmt::format("'{}' {}", part.graph.tensor(untyped[i]).name, type_text(types[i])));
+        part.graph.set_type(untyped[i], std::move(types[i]));
+    }
+    return fmt::format("types that the file does not declare, as seen in a run: {}",
+                       fmt::join(texts, ", "));
+}
+
+}  // namespace trocar

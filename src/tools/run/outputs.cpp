@@ -1,0 +1,194 @@
+#include "tools/run/outputs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "trocar/error.h"
+#include "trocar/format.h"
+#include "util/elements.h"
+#include "util/statistics.h"
+
+namespace trocar {
+
+namespace {
+
+// File systems allow 255 bytes; the suffix and a number must fit too.
+constexpr std::size_t longest_stem = 200;
+
+bool is_plain(char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '-' || c == '_' || byte >= 0x80;
+}
+
+std::string plain(std::string_view name) {
+    std::string stem(name.substr(0, longest_stem));
+    std::replace_if(
+        stem.begin(), stem.end(), [](char c) { return !is_plain(c); }, '_');
+    if (stem.empty()) {
+        return "output";
+    }
+    if (stem.front() == '.' || stem.front() == '-') {
+        stem.front() = '_';
+    }
+    return stem;
+}
+
+std::string lower(std::string text) {
+    std::transform(text.begin(), text.end(), text.begin(),
+                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+    return text;
+}
+
+Cell number_cell(double number, DType dtype) {
+    // Integers up to 2^53 are exact in a double.
+    const bool whole = is_integer(dtype) || dtype == DType::boolean;
+    return whole && number >= -0x1p53 && number <= 0x1p53 ? Cell(static_cast<std::int64_t>(number))
+                                                          : Cell(number);
+}
+
+// The cells for least, greatest, mean, NaN and infinities.
+std::vector<Cell> number_cells(const Value& value) {
+    const auto missing = [](const char* why) {
+        return std::vector<Cell>(5, Cell::unavailable(why));
+    };
+    if (!value.is_tensor()) {
+        return missing("not a tensor");
+    }
+    if (!is_numeric(value.dtype())) {
+        return missing("not numbers");
+    }
+    if (!value.device().is_host()) {
+        return missing("not in host memory");
+    }
+    const auto summary = summarize_numbers(value.dtype(), value.bytes(), value.element_count());
+    std::vector<Cell> cells;
+    if (summary.count > summary.nans + summary.infinities) {
+        cells = {number_cell(summary.least, value.dtype()),
+                 number_cell(summary.greatest, value.dtype()), Cell(summary.mean)};
+    } else {
+        cells.assign(3, Cell::unavailable("no finite numbers"));
+    }
+    cells.emplace_back(std::uint64_t{summary.nans});
+    cells.emplace_back(std::uint64_t{summary.infinities});
+    return cells;
+}
+
+Cell byte_cell(const Value& value) {
+    if (!value.is_tensor() || bits(value.dtype()) == 0) {
+        return Cell::unavailable("no fixed size");
+    }
+    return std::uint64_t{byte_size(value.dtype(), value.element_count())};
+}
+
+}  // namespace
+
+std::vector<std::string> file_stems(const std::vector<NamedValue>& values) {
+    std::vector<std::string> stems;
+    std::unordered_set<std::string> taken;
+    for (const auto& value : values) {
+        const auto wanted = plain(value.name);
+        auto stem = wanted;
+        for (int number = 2; !taken.insert(lower(stem)).second; ++number) {
+            stem = fmt::format("{}_{}", wanted, number);
+        }
+        stems.push_back(std::move(stem));
+    }
+    return stems;
+}
+
+std::vector<std::filesystem::path> write_outputs(const std::vector<NamedValue>& outputs,
+                                                 const std::filesystem::path& folder,
+                                                 std::vector<std::string>& warnings) {
+    const auto stems = file_stems(outputs);
+    std::vector<std::filesystem::path> files;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+        try {
+            files.push_back(save_value(outputs[i], folder, stems[i]));
+        } catch (const Error& error) {
+            if (error.fault() != Fault::unsupported) {
+                throw;
+            }
+            warnings.push_back(
+                fmt::format("output '{}' was not written: {}", outputs[i].name, error.what()));
+            files.emplace_back();
+        }
+    }
+    return files;
+}
+
+Table output_table(const std::vector<NamedValue>& outputs,
+                   const std::vector<std::filesystem::path>& files) {
+    Table table;
+    table.key = "outputs";
+    table.title = "Outputs";
+    table.columns = {
+        {.key = "name", .title = "Name"},
+        {.key = "dtype", .title = "Type"},
+        {.key = "shape", .title = "Shape"},
+        {.key = "min", .title = "Min"},
+        {.key = "max", .title = "Max"},
+        {.key = "mean", .title = "Mean"},
+        {.key = "nans", .title = "NaN", .show = Show::count},
+        {.key = "infinities", .title = "Inf", .show = Show::count},
+        {.key = "bytes", .title = "Size", .show = Show::bytes, .optional = 1},
+    };
+    if (!files.empty()) {
+        table.columns.push_back({.key = "file", .title = "File"});
+    }
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+        const auto& value = outputs[i].value;
+        Row row;
+        row.cells.emplace_back(outputs[i].name);
+        if (value.is_tensor()) {
+            row.cells.emplace_back(name(value.dtype()));
+            row.cells.emplace_back(shape_text(value.shape()));
+        } else {
+            row.cells.emplace_back(value_text(value));
+            row.cells.push_back(Cell::unavailable("not a tensor"));
+        }
+        for (auto& cell : number_cells(value)) {
+            row.cells.push_back(std::move(cell));
+        }
+        row.cells.push_back(byte_cell(value));
+        if (!files.empty()) {
+            row.cells.push_back(files[i].empty() ? Cell::unavailable("no format holds it")
+                                                 : Cell(files[i].string()));
+        }
+        table.rows.push_back(std::move(row));
+    }
+    return table;
+}
+
+bool same_bits(const Value& a, const Value& b) {
+    if (a.kind() != b.kind() || a.dtype() != b.dtype() || a.shape() != b.shape()) {
+        return false;
+    }
+    switch (a.kind()) {
+        case Value::Kind::none:
+            return true;
+        case Value::Kind::tensor: {
+            if (a.dtype() == DType::string) {
+                return a.string_values() == b.string_values();
+            }
+            if (!a.device().is_host() || !b.device().is_host()) {
+                return false;
+            }
+            const auto left = a.bytes();
+            const auto right = b.bytes();
+            return std::equal(left.begin(), left.end(), right.begin(), right.end());
+        }
+        case Value::Kind::sequence:
+        case Value::Kind::map: {
+            const auto left = a.items();
+            const auto right = b.items();
+            return std::equal(left.begin(), left.end(), right.begin(), right.end(), same_bits);
+        }
+        default:
+            return false;
+    }
+}
+
+}  // namespace trocar
