@@ -148,13 +148,19 @@ Report tools_report(const std::vector<Verb>& all) {
     return report;
 }
 
+#if defined(__clang__)
+constexpr const char* compiler = __VERSION__;
+#else
+constexpr const char* compiler = "GCC " __VERSION__;
+#endif
+
 Report version_report() {
     Report report;
     report.tool = "version";
     Section section{"version", "", {}};
     section.scalars = {{"version", "trocar", version(), Show::plain, ""},
                        {"build", "Build", build_type(), Show::plain, ""},
-                       {"compiler", "Compiler", __VERSION__, Show::plain, ""}};
+                       {"compiler", "Compiler", compiler, Show::plain, ""}};
     report.sections.push_back(std::move(section));
     return report;
 }
