@@ -12,27 +12,20 @@ namespace trocar::cli {
 
 namespace {
 
-// The kind that --engine names, or all kinds.
 void add_engines(Report& report, Table& table, const EngineKind& kind,
                  const EngineOptions& options) {
-    bool first = true;
+    bool used = false;  // one that can be opened came before
     for (const auto& engine : kind.find(options)) {
-        auto version = engine.version.empty() ? Cell::unavailable("unknown until it is opened")
-                                              : Cell(engine.version);
-        if (!engine.available) {
-            version = Cell::unavailable(engine.missing);
-        }
-        const auto* status = !engine.available ? "missing" : first ? "used" : "found";
-        first = first && !engine.available;
+        const auto* status = !engine.available ? "missing" : used ? "found" : "used";
+        used = used || engine.available;
+        auto version = engine.version.empty() ? Cell() : Cell(engine.version);
         table.rows.push_back({{engine.name, engine.available, status, std::move(version),
                                engine.can.providers, engine.path, engine.missing, engine.hint},
                               0,
                               false});
         if (!engine.available) {
-            report.notes.push_back(fmt::format("{}: {}", engine.name, engine.missing));
-            if (!engine.hint.empty()) {
-                report.notes.push_back(fmt::format("  hint: {}", engine.hint));
-            }
+            report.notes.push_back(fmt::format("{}: {}{}", engine.name, engine.missing,
+                                               engine.hint.empty() ? "" : "; " + engine.hint));
         }
     }
 }
@@ -120,9 +113,9 @@ Report version_report() {
     Report report;
     report.tool = "version";
     Section section{"version", "", {}};
-    section.scalars = {{.key = "version", .title = "trocar", .value = version()},
-                       {.key = "build", .title = "Build", .value = build_type()},
-                       {.key = "compiler", .title = "Compiler", .value = __VERSION__}};
+    section.scalars = {{"version", "trocar", version(), Show::plain, ""},
+                       {"build", "Build", build_type(), Show::plain, ""},
+                       {"compiler", "Compiler", __VERSION__, Show::plain, ""}};
     report.sections.push_back(std::move(section));
     return report;
 }
@@ -181,7 +174,7 @@ Work bind_man(Declarations& declarations, const std::vector<Verb>& all) {
 std::vector<Verb> builtin_verbs() {
     return {
         simple(
-            "engines", "List the engines found on this machine, and how to get missing ones",
+            "engines", "List the engines found here, and how to get missing ones",
             [](Context& context, const auto&) { return engines_report(context); },
             "which engine a run would use"),
         simple(

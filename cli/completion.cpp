@@ -17,7 +17,7 @@ std::string names_of(const std::vector<Verb>& all) {
 }
 
 // For the inside of single quotes in a POSIX shell.
-std::string quoted(std::string_view text) {
+std::string shell_quoted(std::string_view text) {
     std::string out = "'";
     for (const char c : text) {
         out += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -106,7 +106,7 @@ std::string zsh_completion(const std::vector<Verb>& all) {
     std::string cases;
     for (const auto& verb : all) {
         verbs += fmt::format("        {}\n",
-                             quoted(fmt::format("{}:{}", verb.name, zsh_text(verb.summary))));
+                             shell_quoted(fmt::format("{}:{}", verb.name, zsh_text(verb.summary))));
         cases += fmt::format("        {})\n            _arguments \\\n", verb.name);
         const auto declarations = declarations_of(verb, all);
         for (const auto& option : declarations.options()) {
@@ -119,7 +119,7 @@ std::string zsh_completion(const std::vector<Verb>& all) {
                 } else if (!option.is_flag()) {
                     spec += fmt::format(":{}:_files", zsh_text(option.placeholder));
                 }
-                cases += fmt::format("                {} \\\n", quoted(spec));
+                cases += fmt::format("                {} \\\n", shell_quoted(spec));
             }
         }
         const auto words = words_for(verb, all);

@@ -51,6 +51,20 @@ Cell digest(const std::filesystem::path& path) {
     }
 }
 
+// A wrong name is said at once, also by tools that may not need the engine.
+void check_engine_name(const std::string& name) {
+    std::vector<std::string> names;
+    for (const auto* kind : engine_kinds()) {
+        names.emplace_back(kind->name);
+    }
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+        const auto guess = did_you_mean(name, names);
+        throw Error(Fault::usage, fmt::format("there is no engine named '{}'", name),
+                    fmt::format("{}{}known engines: {}", guess, guess.empty() ? "" : " ",
+                                fmt::join(names, ", ")));
+    }
+}
+
 }  // namespace
 
 CommandContext::CommandContext(const Common& common, Console console)
@@ -60,6 +74,7 @@ CommandContext::CommandContext(const Common& common, Console console)
       progress_(console.err, console.err.is_terminal() && !common.quiet) {
     if (!common.engine.empty()) {
         engine_options_ = parse_engine(common.engine);
+        check_engine_name(engine_options_.name);
     }
     engine_options_.threads = threads_;
     engine_options_.log = [this](LogLevel level, std::string_view text) { log(level, text); };

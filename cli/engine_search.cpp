@@ -34,6 +34,13 @@ std::vector<fs::path> folders_in(const fs::path& parent, std::string_view prefix
     return found;
 }
 
+// "onnxruntime-1.31.1"
+bool has_version(const std::string& name) {
+    const auto dash = name.rfind('-');
+    return dash != std::string::npos && dash + 1 < name.size() && name[dash + 1] >= '0' &&
+           name[dash + 1] <= '9';
+}
+
 std::string first_word(const fs::path& file) {
     std::ifstream in(file);
     std::string word;
@@ -70,7 +77,7 @@ public:
     void add_listed() {
         for (const auto& entry : split(environment_("TROCAR_ENGINE_PATH"), ':')) {
             if (!entry.empty()) {
-                add(entry);
+                add(is_folder(entry) ? fs::path(entry) : fs::path(entry).parent_path());
             }
         }
     }
@@ -83,7 +90,9 @@ public:
         }
         if (!deps.empty()) {
             for (const auto& folder : folders_in(deps, "")) {
-                add(folder);
+                if (has_version(folder.filename().string())) {
+                    add(folder);
+                }
             }
         }
     }

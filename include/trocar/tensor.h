@@ -54,6 +54,7 @@ struct ExternalData {
     std::string location;  // as written in the model file, relative to its folder
     std::uint64_t offset = 0;
     std::uint64_t length = 0;
+    std::string file = {};  // the file as it was found on this machine; empty: not known
 };
 
 // The value of a constant. Copies are cheap and share the bytes, which live as long as any copy.

@@ -16,7 +16,8 @@ class Reader {
 public:
     explicit Reader(const Model& model) {
         for (const auto& f : model.functions) {
-            functions_.try_emplace(fmt::format("{}:{}:{}", f->domain, f->name, f->overload), f.get());
+            functions_.try_emplace(fmt::format("{}:{}:{}", f->domain, f->name, f->overload),
+                                   f.get());
         }
     }
 
@@ -110,7 +111,8 @@ private:
             };
             if (const auto* one = std::get_if<std::shared_ptr<Graph>>(&a.value); one && *one) {
                 add(*one);
-            } else if (const auto* many = std::get_if<std::vector<std::shared_ptr<Graph>>>(&a.value)) {
+            } else if (const auto* many =
+                           std::get_if<std::vector<std::shared_ptr<Graph>>>(&a.value)) {
                 for (const auto& graph : *many) {
                     add(graph);
                 }
@@ -124,7 +126,7 @@ private:
             return;
         }
         expanded_ += found->second->body.op_count() + 1;
-        Body body{.label = op.type, .scope = nullptr, .times = 1};
+        Body body{.label = op.type, .function = found->second, .scope = nullptr, .times = 1};
         std::shared_ptr<const Graph> made = instantiate(*found->second, op);
         body.scope = read(made ? *made : found->second->body, nullptr, depth + 1);
         body.scope->owner = std::move(made);
@@ -216,7 +218,8 @@ std::optional<std::uint64_t> extent(const Fact& fact, std::int64_t axis) {
 }
 
 // How often a body of `op` runs, as far as shapes and constants tell.
-std::optional<std::uint64_t> iterations(const Scope& scope, const Op& op, const Scope& body) {
+std::optional<std::uint64_t> iterations(const Scope& scope, OpId id, const Scope& body) {
+    const Op& op = scope.graph->op(id);
     if (op.type == "If") {
         return 1;
     }
@@ -229,7 +232,11 @@ std::optional<std::uint64_t> iterations(const Scope& scope, const Op& op, const 
             }
         }
         if (op.inputs[0] != TensorId::none && goes_on(body)) {
-            if (auto limit = scalar(scope.fact(op.inputs[0])); limit && *limit >= 0) {
+            auto limit = scalar(scope.fact(op.inputs[0]));
+            if (auto seen = scope.limits.find(id); seen != scope.limits.end()) {
+                limit = seen->second;
+            }
+            if (limit && *limit >= 0) {
                 return static_cast<std::uint64_t>(*limit);
             }
         }
@@ -297,7 +304,7 @@ void settle(Scope& scope) {
                 }
             }
             if (!body.times) {
-                body.times = iterations(scope, op, *body.scope);
+                body.times = iterations(scope, id, *body.scope);
             }
             settle(*body.scope);
         }

@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cinttypes>
-#include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <thread>
 
 #include "tools/summary/pattern.h"
@@ -39,7 +36,8 @@ ZeroTest zero_test(DType dtype, std::uint64_t code) {
         default:
             break;
     }
-    bool usable = width == 2 || width == 4 || width == 8 || width == 16 || width == 32 || width == 64;
+    bool usable =
+        width == 2 || width == 4 || width == 8 || width == 16 || width == 32 || width == 64;
     if (!usable) {
         return {};
     }
@@ -53,7 +51,8 @@ std::uint64_t count_words(Bytes bytes, ZeroTest test) {
     std::size_t count = bytes.size() / sizeof(Word);
     const std::byte* at = bytes.data();
     std::uint64_t zeros = 0;
-    while (count > 0) {  // short runs with a counter as wide as the words: the compiler vectorizes them
+    while (count >
+           0) {  // short runs with a counter as wide as the words: the compiler vectorizes them
         std::size_t run = std::min<std::size_t>(count, sizeof(Word) == 1 ? 255 : 4096);
         Word found = 0;
         for (std::size_t i = 0; i < run; ++i) {
@@ -73,10 +72,11 @@ std::uint64_t count_packed(Bytes bytes, ZeroTest test, std::size_t elements) {
     std::size_t lanes = 8 / test.bits;
     std::uint8_t zeros_of[256];
     for (unsigned byte = 0; byte < 256; ++byte) {
-        zeros_of[byte] = 0;
+        unsigned found = 0;
         for (std::size_t lane = 0; lane < lanes; ++lane) {
-            zeros_of[byte] += ((byte >> (lane * test.bits)) & test.mask) == test.code ? 1 : 0;
+            found += ((byte >> (lane * test.bits)) & test.mask) == test.code ? 1 : 0;
         }
+        zeros_of[byte] = static_cast<std::uint8_t>(found);
     }
     std::uint64_t zeros = 0;
     std::size_t whole = std::min(elements / lanes, bytes.size());
@@ -121,7 +121,7 @@ void flag_zeros(Bytes bytes, ZeroTest test, std::span<std::uint8_t> flags) {
 
 // Calls `use(part, first element, elements)` for the bytes in parts, and gives their pages back.
 template <class Use>
-void in_parts(Bytes bytes, std::size_t bits_each, std::size_t elements, bool mapped, Use use) {
+void in_parts(Bytes bytes, std::size_t bits_each, std::size_t elements, Use use) {
     constexpr std::size_t part = std::size_t{1} << 22;  // whole elements of every width
     std::size_t first = 0;
     for (std::size_t at = 0; at < bytes.size(); at += part) {
@@ -129,15 +129,13 @@ void in_parts(Bytes bytes, std::size_t bits_each, std::size_t elements, bool map
         std::size_t count = std::min(here.size() * 8 / bits_each, elements - first);
         use(here, first, count);
         first += count;
-        if (mapped) {
-            release_pages(here);
-        }
+        release_pages(here);
     }
 }
 
 }  // namespace
 
-Zeros scan(const ScanJob& job, const MappedRanges& ranges) {
+Zeros scan(const ScanJob& job) {
     Zeros result;
     const Constant& c = *job.constant;
     if (!job.skip.empty()) {
@@ -147,8 +145,8 @@ Zeros scan(const ScanJob& job, const MappedRanges& ranges) {
     try {
         result.elements = c.element_count();
         if (c.is_sparse()) {
-            result.zeros = result.elements - std::min<std::uint64_t>(result.elements,
-                                                                     c.values().element_count());
+            result.zeros = result.elements -
+                           std::min<std::uint64_t>(result.elements, c.values().element_count());
             result.pattern = "COO";
             return result;
         }
@@ -159,11 +157,10 @@ Zeros scan(const ScanJob& job, const MappedRanges& ranges) {
             return result;
         }
         Bytes bytes = c.bytes();
-        bool mapped = ranges.contains(bytes);
         if (job.as != DType::undefined) {
             result.elements = bytes.size() * 8 / test.bits;
         }
-        in_parts(bytes, test.bits, result.elements, mapped,
+        in_parts(bytes, test.bits, result.elements,
                  [&](Bytes part, std::size_t, std::size_t count) {
                      result.zeros += count_zeros(part, test, count);
                  });
@@ -176,7 +173,7 @@ Zeros scan(const ScanJob& job, const MappedRanges& ranges) {
         } else {
             PatternFinder finder(c.shape(), *job.axes);
             std::vector<std::uint8_t> flags;
-            in_parts(bytes, test.bits, result.elements, mapped,
+            in_parts(bytes, test.bits, result.elements,
                      [&](Bytes part, std::size_t first, std::size_t count) {
                          flags.resize(count);
                          flag_zeros(part, test, flags);
@@ -191,35 +188,12 @@ Zeros scan(const ScanJob& job, const MappedRanges& ranges) {
     return result;
 }
 
-MappedRanges::MappedRanges() {
-    std::ifstream maps("/proc/self/maps");
-    std::string line;
-    while (std::getline(maps, line)) {  // "7f00-7f80 r--p 00000000 fe:01 1234  /path"
-        std::uintptr_t first = 0;
-        std::uintptr_t last = 0;
-        char access[5] = {};
-        unsigned long inode = 0;
-        int read = std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR " %4s %*s %*s %lu", &first, &last,
-                               access, &inode);
-        if (read == 4 && inode != 0 && access[1] == '-') {
-            ranges_.emplace_back(first, last);
-        }
-    }
-}
-
-bool MappedRanges::contains(Bytes bytes) const {
-    auto first = reinterpret_cast<std::uintptr_t>(bytes.data());
-    auto found = std::upper_bound(ranges_.begin(), ranges_.end(), first,
-                                  [](std::uintptr_t at, const auto& r) { return at < r.first; });
-    return found != ranges_.begin() && first + bytes.size() <= std::prev(found)->second;
-}
-
-std::vector<Zeros> scan_all(std::span<const ScanJob> jobs, const MappedRanges& mapped, int threads) {
+std::vector<Zeros> scan_all(std::span<const ScanJob> jobs, int threads) {
     std::vector<Zeros> results(jobs.size());
     std::atomic<std::size_t> next = 0;
     auto work = [&] {
         for (std::size_t i = next++; i < jobs.size(); i = next++) {
-            results[i] = scan(jobs[i], mapped);
+            results[i] = scan(jobs[i]);
         }
     };
     std::vector<std::jthread> helpers;

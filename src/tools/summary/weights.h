@@ -4,7 +4,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "trocar/counting.h"
@@ -16,8 +15,9 @@ struct ScanJob {
     const Constant* constant = nullptr;
     std::optional<WeightAxes> axes;
     DType as = DType::undefined;  // of the elements, where bytes hold packed ones; else undefined
-    std::uint64_t zero_code = 0;  // the stored number that stands for 0: a quantization's zero point
-    std::string skip;             // not empty: why zeros cannot be counted
+    std::uint64_t zero_code =
+        0;             // the stored number that stands for 0: a quantization's zero point
+    std::string skip;  // not empty: why zeros cannot be counted
 };
 
 struct Zeros {
@@ -29,22 +29,11 @@ struct Zeros {
     std::string unavailable;  // not empty: why there are no numbers
 };
 
-// The read-only mappings of files in this process, as they are when it is made. Only pages of these may be
-// given back: their bytes can be read again.
-class MappedRanges {
-public:
-    MappedRanges();
-    bool contains(Bytes bytes) const;
-
-private:
-    std::vector<std::pair<std::uintptr_t, std::uintptr_t>> ranges_;  // ascending
-};
-
-// One pass at the speed of memory; a second one where there are zeros enough for a pattern. Pages of
-// mapped files are given back on the way: resident memory does not grow with the model.
-Zeros scan(const ScanJob& job, const MappedRanges& mapped);
+// One pass at the speed of memory; a second one where there are zeros enough for a pattern. Pages
+// of mapped files are given back on the way: resident memory does not grow with the model.
+Zeros scan(const ScanJob& job);
 
 // All of them, with `threads` threads; in the order of the jobs.
-std::vector<Zeros> scan_all(std::span<const ScanJob> jobs, const MappedRanges& mapped, int threads);
+std::vector<Zeros> scan_all(std::span<const ScanJob> jobs, int threads);
 
 }  // namespace trocar::summary

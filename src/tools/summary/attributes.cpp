@@ -1,0 +1,198 @@
+#include "tools/summary/attributes.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace trocar::summary {
+namespace {
+
+constexpr std::size_t longest = 60;  // of one value
+
+bool all_are(const std::vector<std::int64_t>& values, std::int64_t value) {
+    return std::all_of(values.begin(), values.end(), [&](std::int64_t v) { return v == value; });
+}
+
+// "3×3"; "2" when all are equal and `merge` is set.
+std::string sizes(const std::vector<std::int64_t>& values, bool merge) {
+    if (merge && !values.empty() && all_are(values, values[0])) {
+        return fmt::format("{}", values[0]);
+    }
+    return fmt::format("{}", fmt::join(values, "×"));
+}
+
+// Pads come as all beginnings, then all ends.
+std::string pads(const std::vector<std::int64_t>& values) {
+    std::size_t half = values.size() / 2;
+    if (all_are(values, values[0])) {
+        return fmt::format("{}", values[0]);
+    }
+    if (values.size() % 2 == 0 &&
+        std::equal(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(half),
+                   values.begin() + static_cast<std::ptrdiff_t>(half))) {
+        return sizes({values.begin(), values.begin() + static_cast<std::ptrdiff_t>(half)}, false);
+    }
+    return fmt::format("{}", fmt::join(values, ","));
+}
+
+std::string shorten(std::string text) {
+    if (text.size() > longest) {
+        std::size_t end = longest - 1;
+        while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) {
+            --end;
+        }
+        text.resize(end);
+        text += "…";
+    }
+    return text;
+}
+
+template <class T>
+std::string list_text(const std::vector<T>& values) {
+    constexpr std::size_t most = 16;
+    std::size_t shown = std::min(values.size(), most);
+    std::string text = fmt::format(
+        "{}", fmt::join(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(shown), ","));
+    return shown < values.size() ? fmt::format("{},… ({})", text, values.size()) : text;
+}
+
+struct ValueText {
+    std::string operator()(std::monostate) const { return "?"; }
+    std::string operator()(std::int64_t v) const { return fmt::format("{}", v); }
+    std::string operator()(float v) const { return fmt::format("{:g}", v); }
+    std::string operator()(const std::string& v) const { return shorten(v); }
+    std::string operator()(const Constant& v) const {
+        return fmt::format("{} {}", name(v.dtype()), shape_text(v.shape()));
+    }
+    std::string operator()(const std::shared_ptr<Graph>&) const { return {}; }
+    std::string operator()(const std::vector<std::shared_ptr<Graph>>&) const { return {}; }
+    std::string operator()(const Type& v) const { return type_text(v); }
+    std::string operator()(const std::vector<std::int64_t>& v) const { return list_text(v); }
+    std::string operator()(const std::vector<float>& v) const { return list_text(v); }
+    std::string operator()(const std::vector<std::string>& v) const {
+        return shorten(list_text(v));
+    }
+    std::string operator()(const std::vector<Constant>& v) const {
+        return fmt::format("{} tensors", v.size());
+    }
+    std::string operator()(const std::vector<Type>& v) const {
+        return fmt::format("{} types", v.size());
+    }
+};
+
+// Attributes of a window, in the order in which they are shown.
+struct Window {
+    const char* name;
+    const char* letter;
+    std::int64_t usual;
+};
+constexpr Window window[] = {
+    {"strides", "s", 1}, {"pads", "p", 0}, {"dilations", "d", 1}, {"group", "g", 1}};
+
+bool is_window(const std::string& name) {
+    return name == "kernel_shape" || std::any_of(std::begin(window), std::end(window),
+                                                 [&](const Window& w) { return name == w.name; });
+}
+
+// Values that say nothing: what the operator does anyway.
+bool is_usual(const Op& op, const Attribute& a) {
+    struct Usual {
+        const char* name;
+        std::variant<std::int64_t, float, const char*> value;
+    };
+    static constexpr Usual usual[] = {
+        {"auto_pad", "NOTSET"},
+        {"ceil_mode", std::int64_t{0}},
+        {"storage_order", std::int64_t{0}},
+        {"transA", std::int64_t{0}},
+        {"transB", std::int64_t{0}},
+        {"training_mode", std::int64_t{0}},
+        {"count_include_pad", std::int64_t{0}},
+        {"direction", "forward"},
+        {"reduction", "none"},
+        {"stash_type", std::int64_t{1}},
+        {"allowzero", std::int64_t{0}},
+        {"noop_with_empty_axes", std::int64_t{0}},
+        {"linear_before_reset", std::int64_t{0}},
+        {"layout", std::int64_t{0}},
+        {"saturate", std::int64_t{1}},
+        {"cubic_coeff_a", -0.75F},
+        {"extrapolation_value", 0.0F},
+        {"exclude_outside", std::int64_t{0}},
+    };
+    for (const Usual& u : usual) {
+        if (a.name == u.name) {
+            if (const auto* i = std::get_if<std::int64_t>(&u.value)) {
+                const auto* v = std::get_if<std::int64_t>(&a.value);
+                return v != nullptr && *v == *i;
+            }
+            if (const auto* f = std::get_if<float>(&u.value)) {
+                const auto* v = std::get_if<float>(&a.value);
+                return v != nullptr && *v == *f;
+            }
+            const auto* v = std::get_if<std::string>(&a.value);
+            return v != nullptr && *v == std::get<const char*>(u.value);
+        }
+    }
+    const auto* f = std::get_if<float>(&a.value);
+    bool one = f != nullptr && *f == 1.0F;
+    if ((op.type == "Gemm" || op.type == "FusedMatMul") && one &&
+        (a.name == "alpha" || a.name == "beta")) {
+        return true;
+    }
+    return op.type == "BatchNormalization" && (a.name == "momentum" || a.name == "spatial");
+}
+
+std::vector<std::int64_t> kernel_of(const OpFacts& facts) {
+    std::vector<std::int64_t> kernel = facts.op->integers("kernel_shape");
+    bool conv = facts.op->type.find("Conv") != std::string::npos;
+    std::size_t slot = facts.op->type == "QLinearConv" ? 3 : 1;
+    if (kernel.empty() && conv && slot < facts.inputs.size() && facts.inputs[slot].shape &&
+        facts.inputs[slot].shape->size() > 2) {
+        const Shape& w = *facts.inputs[slot].shape;
+        kernel.assign(w.begin() + 2, w.end());
+    }
+    return kernel;
+}
+
+}  // namespace
+
+std::string attribute_text(const OpFacts& facts) {
+    const Op& op = *facts.op;
+    std::vector<std::string> parts;
+    std::vector<std::int64_t> kernel = kernel_of(facts);
+    bool slides = !kernel.empty();
+    if (slides) {
+        parts.push_back("k" + sizes(kernel, false));
+        for (const Window& w : window) {
+            const Attribute* a = op.attribute(w.name);
+            if (a == nullptr) {
+                continue;
+            }
+            if (const auto* one = std::get_if<std::int64_t>(&a->value)) {
+                if (*one != w.usual) {
+                    parts.push_back(fmt::format("{}{}", w.letter, *one));
+                }
+            } else if (const auto* many = std::get_if<std::vector<std::int64_t>>(&a->value)) {
+                if (!many->empty() && !all_are(*many, w.usual)) {
+                    bool is_pads = std::string_view(w.name) == "pads";
+                    parts.push_back(w.letter + (is_pads ? pads(*many) : sizes(*many, true)));
+                }
+            }
+        }
+    }
+    for (const Attribute& a : op.attributes) {
+        if ((slides && is_window(a.name)) || is_usual(op, a)) {
+            continue;
+        }
+        std::string value =
+            a.reference.empty() ? std::visit(ValueText{}, a.value) : "@" + a.reference;
+        if (!value.empty()) {
+            parts.push_back(fmt::format("{}={}", a.name, value));
+        }
+    }
+    return fmt::format("{}", fmt::join(parts, " "));
+}
+
+}  // namespace trocar::summary
