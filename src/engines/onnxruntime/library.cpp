@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <charconv>
 #include <filesystem>
@@ -235,7 +236,7 @@ std::vector<std::string> Library::providers() const {
 
 Environment::Environment(std::shared_ptr<Library> library, int threads,
                          std::shared_ptr<LogTarget> log)
-    : library_(std::move(library)), log_(std::move(log)), threads_(threads) {
+    : library_(std::move(library)), log_(std::move(log)), threads_(threads), process_(::getpid()) {
     const auto& call = library_->api();
     constexpr const char* starting = "start";
     if (threads_ > 1) {
@@ -272,23 +273,36 @@ Environment::~Environment() {
     api()(release_env, env_);
 }
 
+void Environment::check_use(int threads) const {
+    if (threads == 1) {
+        return;
+    }
+    if (threads != threads_) {
+        throw Error(
+            Fault::engine,
+            fmt::format(
+                "ONNX Runtime {} already runs with {} thread{} in this process and cannot run "
+                "with {} too",
+                library_->version(), threads_, threads_ == 1 ? "" : "s", threads),
+            "end the engines, programs and values with the other number first, or use another "
+            "process");
+    }
+    if (process_ != ::getpid()) {
+        throw Error(Fault::engine,
+                    fmt::format("ONNX Runtime {} was started before this process was forked: its "
+                                "threads are not here",
+                                library_->version()),
+                    "compile nothing before the fork, or use 1 thread");
+    }
+}
+
 std::shared_ptr<Environment> Environment::acquire(const std::shared_ptr<Library>& library,
                                                   int threads,
                                                   const std::shared_ptr<LogTarget>& log) {
     const std::lock_guard lock(library->mutex_);
     if (auto existing = library->environment_.lock()) {
-        if (threads == 1 || threads == existing->threads_) {
-            return existing;
-        }
-        throw Error(
-            Fault::engine,
-            fmt::format("ONNX Runtime {} already runs with {} in this process and cannot run with "
-                        "{} threads too",
-                        library->version_,
-                        existing->threads_ == 1 ? "1 thread"
-                                                : fmt::format("{} threads", existing->threads_),
-                        threads),
-            "end the programs and values made with the other number first, or use another process");
+        existing->check_use(threads);
+        return existing;
     }
     const std::shared_ptr<Environment> made(new Environment(library, threads, log));
     library->environment_ = made;
