@@ -5,7 +5,8 @@
 namespace trocar {
 namespace {
 
-// An op with its tensors, told in one line: shapes in, shapes out; {-1} stands for an input left out.
+// An op with its tensors, told in one line: shapes in, shapes out; {-1} stands for an input left
+// out.
 class Case {
 public:
     Case(std::string type, std::vector<Shape> in, std::vector<Shape> out, std::string domain = "") {
@@ -13,14 +14,16 @@ public:
         op_.domain = std::move(domain);
         for (Shape& shape : in) {
             bool there = shape != Shape{-1};
-            facts_.inputs.push_back({DType::f32, there ? std::optional(shape) : std::nullopt, nullptr, there});
+            facts_.inputs.push_back(
+                {DType::f32, there ? std::optional(shape) : std::nullopt, nullptr, there});
         }
         for (Shape& shape : out) {
             facts_.outputs.push_back({DType::f32, shape, nullptr, true});
         }
     }
     Case& with(std::string name, Attribute::Value value) {
-        op_.attributes.push_back({.name = std::move(name), .value = std::move(value), .reference = {}, .source = {}});
+        op_.attributes.push_back(
+            {.name = std::move(name), .value = std::move(value), .reference = {}, .source = {}});
         return *this;
     }
     Case& unknown_output() {
@@ -56,12 +59,14 @@ TEST(Counting, ConvolutionIsOutputsTimesKernel) {
 }
 
 TEST(Counting, BiasIsAnAdditionPerOutputAndNoMac) {
-    expect(Case("Conv", {{2, 3, 8, 8}, {4, 3, 3, 3}, {4}}, {{2, 4, 6, 6}}).count(), 2ULL * 4 * 36 * 27,
-           2ULL * 4 * 36);
+    expect(Case("Conv", {{2, 3, 8, 8}, {4, 3, 3, 3}, {4}}, {{2, 4, 6, 6}}).count(),
+           2ULL * 4 * 36 * 27, 2ULL * 4 * 36);
 }
 
 TEST(Counting, GroupsAreInTheKernelsShape) {
-    expect(Case("Conv", {{1, 32, 10, 10}, {32, 1, 3, 3}}, {{1, 32, 8, 8}}).with("group", std::int64_t{32}).count(),
+    expect(Case("Conv", {{1, 32, 10, 10}, {32, 1, 3, 3}}, {{1, 32, 8, 8}})
+               .with("group", std::int64_t{32})
+               .count(),
            32ULL * 64 * 9, 0);
 }
 
@@ -76,23 +81,34 @@ TEST(Counting, DeformableConvolutionReadsBetweenPixels) {
 }
 
 TEST(Counting, MatrixProductsSumOverTheLastDimensionOfA) {
-    expect(Case("MatMul", {{2, 8, 5, 16}, {2, 8, 16, 7}}, {{2, 8, 5, 7}}).count(), 2ULL * 8 * 5 * 7 * 16, 0);
+    expect(Case("MatMul", {{2, 8, 5, 16}, {2, 8, 16, 7}}, {{2, 8, 5, 7}}).count(),
+           2ULL * 8 * 5 * 7 * 16, 0);
     expect(Case("MatMul", {{5, 16}, {16}}, {{5}}).count(), 5 * 16, 0);
     expect(Case("MatMul", {{16}, {16}}, {{}}).count(), 16, 0);
 }
 
 TEST(Counting, GemmTakesTheInnerSizeFromATransposedOrNot) {
-    expect(Case("Gemm", {{4, 10}, {20, 10}, {20}}, {{4, 20}}).with("transB", std::int64_t{1}).count(), 800, 80);
-    expect(Case("Gemm", {{10, 4}, {10, 20}}, {{4, 20}}).with("transA", std::int64_t{1}).count(), 800, 0);
-    expect(Case("Gemm", {{4, 10}, {10, 20}, {20}}, {{4, 20}}).with("alpha", 0.5F).with("beta", 2.0F).count(), 800,
-           80 + 80 + 20);
+    expect(
+        Case("Gemm", {{4, 10}, {20, 10}, {20}}, {{4, 20}}).with("transB", std::int64_t{1}).count(),
+        800, 80);
+    expect(Case("Gemm", {{10, 4}, {10, 20}}, {{4, 20}}).with("transA", std::int64_t{1}).count(),
+           800, 0);
+    expect(Case("Gemm", {{4, 10}, {10, 20}, {20}}, {{4, 20}})
+               .with("alpha", 0.5F)
+               .with("beta", 2.0F)
+               .count(),
+           800, 80 + 80 + 20);
 }
 
 TEST(Counting, IntegerProductsSubtractTheirZeroPoints) {
     expect(Case("MatMulInteger", {{4, 10}, {10, 20}, {}, {20}}, {{4, 20}}).count(), 800, 40 + 200);
-    expect(Case("ConvInteger", {{1, 3, 5, 5}, {2, 3, 3, 3}, {}}, {{1, 2, 3, 3}}).count(), 2 * 9 * 27, 75);
-    expect(Case("QLinearMatMul", {{4, 10}, {}, {}, {10, 20}, {}, {}, {}, {}}, {{4, 20}}).count(), 800, 320);
-    expect(Case("QLinearConv", {{1, 3, 5, 5}, {}, {}, {2, 3, 3, 3}, {}, {}, {}, {}, {2}}, {{1, 2, 3, 3}}).count(),
+    expect(Case("ConvInteger", {{1, 3, 5, 5}, {2, 3, 3, 3}, {}}, {{1, 2, 3, 3}}).count(),
+           2 * 9 * 27, 75);
+    expect(Case("QLinearMatMul", {{4, 10}, {}, {}, {10, 20}, {}, {}, {}, {}}, {{4, 20}}).count(),
+           800, 320);
+    expect(Case("QLinearConv", {{1, 3, 5, 5}, {}, {}, {2, 3, 3, 3}, {}, {}, {}, {}, {2}},
+                {{1, 2, 3, 3}})
+               .count(),
            2 * 9 * 27, 18 + 72);
 }
 
@@ -109,25 +125,36 @@ TEST(Counting, EinsumIsTheProductOfAllIndices) {
                .with("equation", std::string("bhid, bhjd -> bhij"))
                .count(),
            2ULL * 8 * 5 * 7 * 16, 0);
-    expect(Case("Einsum", {{3, 4, 5}, {5, 6}}, {{3, 4, 6}}).with("equation", std::string("...k,kn->...n")).count(),
+    expect(Case("Einsum", {{3, 4, 5}, {5, 6}}, {{3, 4, 6}})
+               .with("equation", std::string("...k,kn->...n"))
+               .count(),
            3ULL * 4 * 5 * 6, 0);
-    expect(Case("Einsum", {{4, 5}, {5, 6}}, {{4, 6}}).with("equation", std::string("ij,jk")).count(), 120, 0);
+    expect(
+        Case("Einsum", {{4, 5}, {5, 6}}, {{4, 6}}).with("equation", std::string("ij,jk")).count(),
+        120, 0);
 }
 
 TEST(Counting, EinsumContractsFromTheLeftAndKnowsPlainProductsAndSums) {
-    expect(Case("Einsum", {{4, 5}, {5, 6}, {6, 7}}, {{4, 7}}).with("equation", std::string("ij,jk,kl->il")).count(),
+    expect(Case("Einsum", {{4, 5}, {5, 6}, {6, 7}}, {{4, 7}})
+               .with("equation", std::string("ij,jk,kl->il"))
+               .count(),
            4 * 5 * 6 + 4 * 6 * 7, 0);
-    expect(Case("Einsum", {{4}, {5}}, {{4, 5}}).with("equation", std::string("i,j->ij")).count(), 0, 20);
-    expect(Case("Einsum", {{4, 5}}, {{4}}).with("equation", std::string("ij->i")).count(), 0, 20 - 4);
-    EXPECT_EQ(Case("Einsum", {{4, 5}}, {{5, 4}}).with("equation", std::string("ij->ji")).count().counted,
-              Counted::movement);
-    EXPECT_EQ(Case("Einsum", {{4, 5}}, {{5, 4}}).with("equation", std::string("ijk->ji")).count().counted,
-              Counted::unknown);
+    expect(Case("Einsum", {{4}, {5}}, {{4, 5}}).with("equation", std::string("i,j->ij")).count(), 0,
+           20);
+    expect(Case("Einsum", {{4, 5}}, {{4}}).with("equation", std::string("ij->i")).count(), 0,
+           20 - 4);
+    EXPECT_EQ(
+        Case("Einsum", {{4, 5}}, {{5, 4}}).with("equation", std::string("ij->ji")).count().counted,
+        Counted::movement);
+    EXPECT_EQ(
+        Case("Einsum", {{4, 5}}, {{5, 4}}).with("equation", std::string("ijk->ji")).count().counted,
+        Counted::unknown);
 }
 
 TEST(Counting, RecurrentLayersCountGatesDirectionsAndSteps) {
     // 7 steps, batch 2, 10 inputs, 16 hidden units, both directions.
-    OpCount lstm = Case("LSTM", {{7, 2, 10}, {2, 64, 10}, {2, 64, 16}, {2, 128}}, {{7, 2, 2, 16}}).count();
+    OpCount lstm =
+        Case("LSTM", {{7, 2, 10}, {2, 64, 10}, {2, 64, 16}, {2, 128}}, {{7, 2, 2, 16}}).count();
     expect(lstm, 2ULL * 7 * 2 * 64 * (10 + 16), 2ULL * 7 * 2 * 16 * (22 + 8));
     EXPECT_EQ(Case("GRU", {{7, 2, 10}, {1, 48, 10}, {1, 48, 16}}, {{7, 1, 2, 16}}).count().macs,
               7ULL * 2 * 48 * 26);
@@ -140,11 +167,13 @@ TEST(Counting, AttentionIsScoresAndWeightedValues) {
     expect(Case("Attention", {{2, 4, 6, 8}, {2, 4, 9, 8}, {2, 4, 9, 10}}, {{2, 4, 6, 10}}).count(),
            2ULL * 4 * 6 * 9 * (8 + 10), 2ULL * 4 * 6 * 9 * 6);
     // The same as three dimensions, with 3 positions of the past.
-    expect(Case("Attention", {{2, 6, 32}, {2, 6, 32}, {2, 6, 40}, {-1}, {2, 4, 3, 8}, {2, 4, 3, 10}}, {{2, 6, 40}})
-               .with("q_num_heads", std::int64_t{4})
-               .with("kv_num_heads", std::int64_t{4})
-               .count(),
-           2ULL * 4 * 6 * 9 * (8 + 10), 2ULL * 4 * 6 * 9 * 6);
+    expect(
+        Case("Attention", {{2, 6, 32}, {2, 6, 32}, {2, 6, 40}, {-1}, {2, 4, 3, 8}, {2, 4, 3, 10}},
+             {{2, 6, 40}})
+            .with("q_num_heads", std::int64_t{4})
+            .with("kv_num_heads", std::int64_t{4})
+            .count(),
+        2ULL * 4 * 6 * 9 * (8 + 10), 2ULL * 4 * 6 * 9 * 6);
 }
 
 TEST(Counting, AttentionWithProjectionsCountsThemToo) {
@@ -152,21 +181,26 @@ TEST(Counting, AttentionWithProjectionsCountsThemToo) {
                .with("num_heads", std::int64_t{4})
                .count(),
            2ULL * 6 * 32 * 96 + 2ULL * 6 * 6 * (32 + 32), 2ULL * 6 * 96 + 2ULL * 6 * 6 * 4 * 6);
-    expect(Case("MultiHeadAttention", {{2, 6, 32}, {2, 9, 32}, {2, 9, 32}}, {{2, 6, 32}}, "com.microsoft")
+    expect(Case("MultiHeadAttention", {{2, 6, 32}, {2, 9, 32}, {2, 9, 32}}, {{2, 6, 32}},
+                "com.microsoft")
                .with("num_heads", std::int64_t{4})
                .count(),
            2ULL * 6 * 9 * 64, 2ULL * 6 * 9 * 4 * 6);
 }
 
 TEST(Counting, PoolingComparesOrAddsTheWindow) {
-    expect(Case("MaxPool", {{1, 2, 8, 8}}, {{1, 2, 4, 4}}).with("kernel_shape", Ints{3, 3}).count(), 0, 32 * 8);
-    expect(Case("AveragePool", {{1, 2, 8, 8}}, {{1, 2, 4, 4}}).with("kernel_shape", Ints{2, 2}).count(), 0, 32 * 4);
+    expect(Case("MaxPool", {{1, 2, 8, 8}}, {{1, 2, 4, 4}}).with("kernel_shape", Ints{3, 3}).count(),
+           0, 32 * 8);
+    expect(Case("AveragePool", {{1, 2, 8, 8}}, {{1, 2, 4, 4}})
+               .with("kernel_shape", Ints{2, 2})
+               .count(),
+           0, 32 * 4);
     expect(Case("GlobalAveragePool", {{1, 2, 8, 8}}, {{1, 2, 1, 1}}).count(), 0, 128);
 }
 
 TEST(Counting, NormalizationsAreNotMacs) {
-    expect(Case("BatchNormalization", {{1, 8, 4, 4}, {8}, {8}, {8}, {8}}, {{1, 8, 4, 4}}).count(), 0,
-           128 * 2 + 8 * 5);
+    expect(Case("BatchNormalization", {{1, 8, 4, 4}, {8}, {8}, {8}, {8}}, {{1, 8, 4, 4}}).count(),
+           0, 128 * 2 + 8 * 5);
     expect(Case("LayerNormalization", {{2, 5, 8}, {8}, {8}}, {{2, 5, 8}}).count(), 0, 80 * 7);
     expect(Case("Softmax", {{2, 10}}, {{2, 10}}).count(), 0, 100);
 }
@@ -181,12 +215,16 @@ TEST(Counting, BroadcastingCountsOutputsAndReductionsInputs) {
 TEST(Counting, InterpolationDependsOnTheMode) {
     Case nearest("Resize", {{1, 2, 4, 4}}, {{1, 2, 8, 8}});
     EXPECT_EQ(nearest.with("mode", std::string("nearest")).count().counted, Counted::movement);
-    expect(Case("Resize", {{1, 2, 4, 4}}, {{1, 2, 8, 8}}).with("mode", std::string("linear")).count(), 0, 128 * 9);
+    expect(
+        Case("Resize", {{1, 2, 4, 4}}, {{1, 2, 8, 8}}).with("mode", std::string("linear")).count(),
+        0, 128 * 9);
 }
 
 TEST(Counting, MovingDataIsNoArithmeticAndNeedsNoShapes) {
-    for (const char* type : {"Reshape", "Transpose", "Concat", "Slice", "Gather", "Cast", "Shape", "Where", "Pad"}) {
-        EXPECT_EQ(Case(type, {{2}}, {{2}}).unknown_output().count().counted, Counted::movement) << type;
+    for (const char* type :
+         {"Reshape", "Transpose", "Concat", "Slice", "Gather", "Cast", "Shape", "Where", "Pad"}) {
+        EXPECT_EQ(Case(type, {{2}}, {{2}}).unknown_output().count().counted, Counted::movement)
+            << type;
     }
 }
 

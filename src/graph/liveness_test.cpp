@@ -31,7 +31,8 @@ struct Net {
         sizes[index(id)] = bytes;
     }
     Liveness liveness() const {
-        return trocar::liveness(graph, [&](TensorId id) { return std::optional(sizes[index(id)]); });
+        return trocar::liveness(graph,
+                                [&](TensorId id) { return std::optional(sizes[index(id)]); });
     }
 };
 

@@ -87,7 +87,9 @@ TEST(Weights, SparseConstantsSayThemselves) {
 }
 
 TEST(Weights, FewZerosAreDense) {
-    EXPECT_EQ(scanned(matrix(20, 20, [](auto o, auto i) { return o == 3 && i == 4; }), rows).pattern, "dense");
+    EXPECT_EQ(
+        scanned(matrix(20, 20, [](auto o, auto i) { return o == 3 && i == 4; }), rows).pattern,
+        "dense");
     EXPECT_EQ(scanned(matrix(4, 4, [](auto, auto) { return true; }), rows).pattern, "all zero");
 }
 
@@ -103,8 +105,10 @@ TEST(Weights, TwoOfFourAlongTheSummedAxis) {
     // The same weight stored the other way round.
     auto turned = matrix(16, 8, [&](auto i, auto o) { return two_four(o, i); });
     EXPECT_EQ(scanned(turned, columns).pattern, "2:4");
-    EXPECT_EQ(scanned(matrix(8, 16, [](auto o, auto i) { return (i + o) % 4 != 0; }), rows).pattern, "1:4");
-    EXPECT_EQ(scanned(matrix(8, 16, [](auto o, auto i) { return (i + o) % 2 == 0; }), rows).pattern, "1:2");
+    EXPECT_EQ(scanned(matrix(8, 16, [](auto o, auto i) { return (i + o) % 4 != 0; }), rows).pattern,
+              "1:4");
+    EXPECT_EQ(scanned(matrix(8, 16, [](auto o, auto i) { return (i + o) % 2 == 0; }), rows).pattern,
+              "1:2");
 }
 
 TEST(Weights, GroupsRunOverInputChannelsOfAConvolution) {
@@ -126,7 +130,8 @@ TEST(Weights, BlocksAndNoStructure) {
 TEST(Weights, ManyThreadsGiveTheSame) {
     std::vector<Constant> constants;
     for (int i = 0; i < 50; ++i) {
-        constants.push_back(matrix(4, 10 + i, [&](auto o, auto j) { return (o + j + i) % 3 == 0; }));
+        constants.push_back(
+            matrix(4, 10 + i, [&](auto o, auto j) { return (o + j + i) % 3 == 0; }));
     }
     std::vector<ScanJob> jobs(constants.size());
     for (std::size_t i = 0; i < jobs.size(); ++i) {
