@@ -139,10 +139,30 @@ void GraphWriter::mention_constants(Rewrite& message, Bytes base) const {
     }
 }
 
+namespace {
+
+// Is this a SparseTensorProto rather than a TensorProto? Only that one has an element type,
+// field 2.
+bool is_sparse_message(Bytes message) {
+    const File file{"", message, nullptr, {}};
+    for (Fields at(file, message); at.next();) {
+        if (at.number() > sparse::dims ||
+            (at.number() == tensor::dtype && at.wire() == Wire::varint)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+}  // namespace
+
 Rope GraphWriter::constant(TensorId id) const {
     const auto& tensor = graph_.tensor(id);
     const auto& value = *tensor.constant;
-    const auto& source = tensor.constant_source;
+    auto source = tensor.constant_source;
+    if (source.edited && is_sparse_message(source.bytes) != value.is_sparse()) {
+        source = {};  // a dense constant took the place of a sparse one, or the other way round
+    }
     Rope as_read;
     as_read.borrow(source.bytes);
     if (source.intact() && !places_.moves) {
@@ -171,6 +191,11 @@ Rope GraphWriter::declaration(TensorId id, const Fields* slot) const {
         if (more != image_->more_declarations.end() && more->second == id) {
             base = slot->bytes();
         }
+    }
+    if (tensor.declaration.intact() && base.data() == tensor.declaration.bytes.data()) {
+        Rope as_read;
+        as_read.borrow(base);
+        return as_read;
     }
     return write_declaration(tensor.name, tensor.type, base);
 }

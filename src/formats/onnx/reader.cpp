@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <map>
+#include <tuple>
+
 #include "formats/onnx/declaration.h"
 #include "formats/onnx/graph_reader.h"
 #include "formats/onnx/schema.h"
@@ -72,6 +75,59 @@ std::shared_ptr<Function> read_function(GraphReader& reader, const File& file, B
     return result;
 }
 
+// The functions that ops of a graph call, and ops of its subgraphs.
+template <class Index>
+void collect_calls(const Graph& graph, const Index& functions, std::vector<std::size_t>& calls) {
+    for (const auto id : graph.ops()) {
+        const auto& op = graph.op(id);
+        if (const auto found = functions.find(std::tie(op.domain, op.type, op.overload));
+            found != functions.end()) {
+            calls.push_back(found->second);
+        }
+        for (const auto& body : op.subgraphs()) {
+            collect_calls(*body, functions, calls);
+        }
+    }
+}
+
+// A function that calls itself, also through others, would never end: Error(input).
+void refuse_recursion(const File& file, const std::vector<std::shared_ptr<Function>>& functions) {
+    std::map<std::tuple<std::string, std::string, std::string>, std::size_t, std::less<>> by_name;
+    for (std::size_t i = 0; i < functions.size(); ++i) {
+        by_name.emplace(
+            std::tuple(functions[i]->domain, functions[i]->name, functions[i]->overload), i);
+    }
+    std::vector<std::vector<std::size_t>> calls(functions.size());
+    std::vector<std::size_t> callers(functions.size());
+    for (std::size_t i = 0; i < functions.size(); ++i) {
+        collect_calls(functions[i]->body, by_name, calls[i]);
+        for (const auto called : calls[i]) {
+            ++callers[called];
+        }
+    }
+    // Those that nobody calls are taken away, then those that only these called, and so on.
+    std::vector<std::size_t> free;
+    for (std::size_t i = 0; i < functions.size(); ++i) {
+        if (callers[i] == 0) {
+            free.push_back(i);
+        }
+    }
+    for (std::size_t at = 0; at < free.size(); ++at) {
+        for (const auto called : calls[free[at]]) {
+            if (--callers[called] == 0) {
+                free.push_back(called);
+            }
+        }
+    }
+    for (std::size_t i = 0; i < functions.size(); ++i) {
+        if (callers[i] != 0) {
+            fail_in(file, functions[i]->source.bytes,
+                    fmt::format("function '{}' calls itself, or is called by one that does",
+                                functions[i]->name));
+        }
+    }
+}
+
 Model read_model(const FilePtr& file, ExternalFiles& external) {
     Model result;
     GraphReader reader(file, external);
@@ -126,6 +182,7 @@ Model read_model(const FilePtr& file, ExternalFiles& external) {
     for (const auto message : functions) {
         result.functions.push_back(read_function(reader, *file, message, 2));
     }
+    refuse_recursion(*file, result.functions);
     return result;
 }
 

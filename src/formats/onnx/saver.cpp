@@ -263,7 +263,8 @@ Encoded encode(const Model& model, const EncodeOptions& options) {
     const auto main = [&](const Constant& constant,
                           std::string_view name) -> std::optional<ExternalData> {
         const auto size = constant.stored_bytes();
-        if (options.leave_out_from == 0 || size < options.leave_out_from) {
+        if (options.leave_out_from == 0 || size < options.leave_out_from ||
+            bits(constant.dtype()) == 0) {
             return std::nullopt;
         }
         result.left_out.emplace_back(name, constant);

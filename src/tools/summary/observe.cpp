@@ -32,9 +32,11 @@ public:
         : model_(model), engine_(std::move(engine)), hooks_(hooks) {}
 
     // `model` holds the ops of `scope`, under the same handles.
-    void run(Scope& scope, const Model& model, const std::vector<NamedValue>& inputs, bool outermost) {
+    void run(Scope& scope, const Model& model, const std::vector<NamedValue>& inputs,
+             bool outermost) {
         for (const NamedValue& input : inputs) {
-            if (auto id = model.graph.find_tensor(input.name); id && index(*id) < scope.tensors.size()) {
+            if (auto id = model.graph.find_tensor(input.name);
+                id && index(*id) < scope.tensors.size()) {
                 keep(scope, *id, input.value);
             }
         }
@@ -111,9 +113,8 @@ private:
                 values.push_back(given(slot));
             }
         } else if (op.type == "Scan") {
-            auto scanned = static_cast<std::size_t>(
-                std::clamp<std::int64_t>(op.integer("num_scan_inputs", 0), 0,
-                                         static_cast<std::int64_t>(op.inputs.size())));
+            auto scanned = static_cast<std::size_t>(std::clamp<std::int64_t>(
+                op.integer("num_scan_inputs", 0), 0, static_cast<std::int64_t>(op.inputs.size())));
             std::size_t states = op.inputs.size() - scanned;
             std::vector<std::int64_t> axes = op.integers("scan_input_axes");
             for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
@@ -173,14 +174,16 @@ private:
                     if (e.fault() == Fault::interrupted) {
                         throw;
                     }
-                    scope.failures[id] = fmt::format("its body could not be run alone: {}", e.what());
+                    scope.failures[id] =
+                        fmt::format("its body could not be run alone: {}", e.what());
                 }
             }
         }
     }
 
     // Makes a model of a body, with what it captures as further inputs, and runs it.
-    void run_body(Scope& scope, const Model& model, const Op& op, Body& body, const SegmentRun& run) {
+    void run_body(Scope& scope, const Model& model, const Op& op, Body& body,
+                  const SegmentRun& run) {
         Model part;
         part.format = model.format;
         part.dialect = model.dialect;
@@ -202,8 +205,8 @@ private:
         std::vector<TensorId> own(graph.inputs().begin(), graph.inputs().end());
         for (std::size_t i = 0; i < own.size(); ++i) {
             if (i >= firsts.size() || firsts[i].kind() == Value::Kind::none) {
-                throw Error(Fault::engine, fmt::format("its input '{}' has no value",
-                                                       graph.tensor(own[i]).name));
+                throw Error(Fault::engine,
+                            fmt::format("its input '{}' has no value", graph.tensor(own[i]).name));
             }
             graph.set_type(own[i], type_of(firsts[i]));
             inputs.push_back({graph.tensor(own[i]).name, firsts[i]});
@@ -213,7 +216,8 @@ private:
             std::string name = graph.tensor(inner).name;
             auto outer = scope.graph->find_tensor(name);
             if (!outer) {
-                throw Error(Fault::engine, fmt::format("what it captures as '{}' is not there", name));
+                throw Error(Fault::engine,
+                            fmt::format("what it captures as '{}' is not there", name));
             }
             const Constant* constant = scope.fact(*outer).constant;
             if (constant != nullptr && !scope.graph->tensor(*outer).is_input) {
@@ -222,7 +226,8 @@ private:
             }
             Value value = value_at(scope, run, *outer);
             if (value.kind() == Value::Kind::none) {
-                throw Error(Fault::engine, fmt::format("'{}', which it captures, has no value", name));
+                throw Error(Fault::engine,
+                            fmt::format("'{}', which it captures, has no value", name));
             }
             TensorId stands = graph.add_input(graph.fresh_name(name), type_of(value));
             graph.replace_uses(inner, stands);

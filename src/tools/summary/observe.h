@@ -16,8 +16,8 @@ struct ObserveHooks {
     std::function<bool()> interrupted;
 };
 
-// Runs the model once, op by op, and puts the shapes and dtypes it sees into `scope`; of a branch those
-// of the one taken, of a loop those of its first iteration. Ops that cannot run are noted in
+// Runs the model once, op by op, and puts the shapes and dtypes it sees into `scope`; of a branch
+// those of the one taken, of a loop those of its first iteration. Ops that cannot run are noted in
 // Scope::failures, and the run goes on without them. Throws Error(input) on inputs that do not
 // fit, Error(interrupted) when the hook says so; what was seen by then is in `scope`.
 void observe(Scope& scope, const Model& model, const std::shared_ptr<Engine>& engine,
