@@ -229,4 +229,17 @@ Type type_of(const Value& value) {
     return type;
 }
 
+Value fit_optional(const Value& value, const Type& declared) {
+    if (declared.kind != Type::Kind::optional || value.kind() != Value::Kind::sequence) {
+        return value;
+    }
+    const auto items = value.items();
+    const bool of_sequence =
+        !declared.element.empty() && declared.element.front().kind == Type::Kind::sequence;
+    if (items.size() == 1 && (!of_sequence || items[0].kind() == Value::Kind::sequence)) {
+        return items[0];
+    }
+    return items.empty() && !of_sequence ? Value{} : value;
+}
+
 }  // namespace trocar

@@ -138,9 +138,39 @@ Value::Kind OrtBody::kind() const {
 }
 
 DType OrtBody::dtype() const {
-    const auto k = kind();
-    return k == Value::Kind::tensor || k == Value::Kind::sparse_tensor ? dtype_of(describe().type)
-                                                                       : DType::undefined;
+    switch (kind()) {
+        case Value::Kind::tensor:
+        case Value::Kind::sparse_tensor:
+            return dtype_of(describe().type);
+        case Value::Kind::sequence:
+            return item_dtype();
+        default:
+            return DType::undefined;
+    }
+}
+
+// An empty sequence, too, knows what it is a sequence of.
+DType OrtBody::item_dtype() const {
+    constexpr const char* what = "describe a sequence";
+    const auto& call = environment_->api();
+    const auto release = [&call](TypeInfo* p) { call(release_type_info, p); };
+    using Owner = std::unique_ptr<TypeInfo, decltype(release)>;
+    TypeInfo* info = nullptr;
+    check(*environment_, call(get_type_info, value_.get(), &info), what);
+    const Owner owner(info, release);
+    const SequenceInfo* sequence = nullptr;
+    check(*environment_, call(as_sequence_info, info, &sequence), what);
+    TypeInfo* item = nullptr;
+    check(*environment_, call(get_item_type, sequence, &item), what);
+    const Owner item_owner(item, release);
+    const TensorInfo* tensor = nullptr;
+    check(*environment_, call(as_tensor_info, item, &tensor), what);
+    if (tensor == nullptr) {
+        return DType::undefined;  // a sequence of maps
+    }
+    ElementType type = 0;
+    check(*environment_, call(get_element_type, tensor, &type), what);
+    return dtype_of(type);
 }
 
 Shape OrtBody::shape() const {
