@@ -146,6 +146,7 @@ inline constexpr Function<Status*(const OrtValue*, std::size_t*)> get_string_byt
 inline constexpr Function<Status*(const OrtValue*, void* text, std::size_t size, std::size_t* offsets, std::size_t count)>
     get_strings{54, "GetStringTensorContent"};
 inline constexpr Function<Status*(const OrtValue*, ValueType*)> get_value_type{67, "GetValueType"};
+inline constexpr Function<Status*(const OrtValue*, int*)> is_tensor{50, "IsTensor"};  // cheaper than the type
 inline constexpr Function<Status*(const OrtValue*, int*)> has_value{192, "HasValue"};
 inline constexpr Function<Status*(OrtValue*, void**)> get_tensor_data{51, "GetTensorMutableData"};
 inline constexpr Function<Status*(const OrtValue*, TensorInfo**)> get_tensor_info{65, "GetTensorTypeAndShape"};

@@ -121,11 +121,14 @@ Value::Kind OrtBody::kind() const {
     if (!is_there(*environment_, value_.get())) {
         return Value::Kind::none;
     }
+    int tensor = 0;
+    check(*environment_, call(is_tensor, value_.get(), &tensor), "describe a value");
+    if (tensor != 0) {
+        return Value::Kind::tensor;
+    }
     ValueType type{};
     check(*environment_, call(get_value_type, value_.get(), &type), "describe a value");
     switch (type) {
-        case ValueType::tensor:
-            return Value::Kind::tensor;
         case ValueType::sparse_tensor:
             return Value::Kind::sparse_tensor;
         case ValueType::sequence:
@@ -216,6 +219,9 @@ Bytes OrtBody::bytes() const {
 }
 
 std::vector<std::string> OrtBody::strings() const {
+    if (kind() != Value::Kind::tensor) {
+        return {};
+    }
     const auto description = describe();
     if (dtype_of(description.type) != DType::string) {
         return {};
