@@ -25,7 +25,8 @@ std::string help_hint(const std::string& command) {
 
 [[noreturn]] void refuse_without_value(const Option& option) {
     refuse(fmt::format("{} needs a value", option.name()),
-           fmt::format("{} {}: {}", option.name(), option.placeholder, option.help));
+           fmt::format("{} {}: {}", option.name(), option.placeholder,
+                       option.help.substr(0, option.help.find(';'))));
 }
 
 template <class Number>
@@ -104,7 +105,8 @@ void check_unknown(const std::string& command, const Declarations& declarations,
     for (const auto& argument : unknown) {
         if (argument.size() > 1 && argument.starts_with('-')) {
             const auto name = argument.substr(0, argument.find('='));
-            const auto guess = did_you_mean(name, declarations.names());
+            // One letter is as near to any other.
+            const auto guess = name.size() > 2 ? did_you_mean(name, declarations.names()) : "";
             refuse(fmt::format("{} has no option '{}'", command, name),
                    fmt::format("{}{}{}", guess, guess.empty() ? "" : " ", help_hint(command)));
         }

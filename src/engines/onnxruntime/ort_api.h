@@ -100,7 +100,6 @@ inline constexpr Function<void(SessionOptions*)> release_session_options{100, "R
 inline constexpr Function<Status*(SessionOptions*, int)> set_log_severity{22, "SetSessionLogSeverityLevel"};
 inline constexpr Function<Status*(SessionOptions*, GraphOptimization)> set_graph_optimization{23, "SetSessionGraphOptimizationLevel"};
 inline constexpr Function<Status*(SessionOptions*, int)> set_intra_op_threads{24, "SetIntraOpNumThreads"};
-inline constexpr Function<Status*(SessionOptions*, int)> set_inter_op_threads{25, "SetInterOpNumThreads"};
 inline constexpr Function<Status*(SessionOptions*)> disable_memory_pattern{17, "DisableMemPattern"};
 inline constexpr Function<Status*(SessionOptions*)> disable_arena{19, "DisableCpuMemArena"};
 inline constexpr Function<Status*(SessionOptions*)> disable_session_threads{120, "DisablePerSessionThreads"};

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <typeinfo>
 
-#include "engines/onnxruntime/empty.h"
+#include "engines/onnxruntime/empty_sequence.h"
 #include "trocar/error.h"
 
 namespace trocar::ort {
@@ -118,9 +118,7 @@ OrtBody::Description OrtBody::describe() const {
 
 Value::Kind OrtBody::kind() const {
     const auto& call = environment_->api();
-    int present = 0;
-    check(*environment_, call(has_value, value_.get(), &present), "describe a value");
-    if (present == 0) {
+    if (!is_there(*environment_, value_.get())) {
         return Value::Kind::none;
     }
     ValueType type{};
@@ -234,6 +232,12 @@ std::vector<Value> OrtBody::items() const {
     return result;
 }
 
+bool is_there(const Environment& environment, const OrtValue* value) {
+    int there = 0;
+    check(environment, environment.api()(has_value, value, &there), "describe a value");
+    return there != 0;
+}
+
 const OrtValue* own_value(const Environment& environment, const Value& value) {
     const auto* body = value.body().get();
     if (body == nullptr || typeid(*body) != typeid(OrtBody)) {
@@ -277,20 +281,14 @@ Owned wrap_tensor(const Environment& environment, const Value& value, bool copy)
 }
 
 Owned wrap(const Environment& environment, const Value& value, const Type& type) {
-    const bool optional = type.kind == Type::Kind::optional;
-    const auto& declared = optional ? element_of(type) : type;
+    const auto& declared = type.kind == Type::Kind::optional ? element_of(type) : type;
     switch (value.kind()) {
         case Value::Kind::tensor:
             return wrap_tensor(environment, value);
-        case Value::Kind::none:
-            if (!optional) {
-                throw Error(Fault::engine, "an input that is not optional has no value");
-            }
-            return empty_optional(environment, type);
         case Value::Kind::sequence: {
             const auto items = value.items();
             if (items.empty()) {
-                return empty_sequence(environment, element_of(declared).dtype);
+                return make_empty_sequence(environment, element_of(declared).dtype);
             }
             std::vector<Owned> parts;
             for (const auto& item : items) {

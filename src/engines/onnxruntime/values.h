@@ -74,6 +74,9 @@ private:
     Owned value_;  // last: goes first
 };
 
+// Has it a value? An optional may have none; then nothing else may be asked of it.
+bool is_there(const Environment& environment, const OrtValue* value);
+
 // The OrtValue behind a Value when it was made with the library of `environment`; nullptr:
 // another's.
 const OrtValue* own_value(const Environment& environment, const Value& value);
@@ -82,8 +85,8 @@ const OrtValue* own_value(const Environment& environment, const Value& value);
 // the result, strings excepted. Throws Error(engine) on what the engine cannot take.
 Owned wrap_tensor(const Environment& environment, const Value& value, bool copy = false);
 
-// Any value that is not the engine's own, for an input declared as `type`. Parts of sequences and
-// maps are copied.
+// Any value but none that is not the engine's own, for an input declared as `type`. Parts of
+// sequences and maps are copied.
 Owned wrap(const Environment& environment, const Value& value, const Type& type);
 
 }  // namespace trocar::ort

@@ -46,7 +46,10 @@ public:
                 (!number_field && !list && at.wire() != Wire::length)) {
                 return false;
             }
-            typed = typed || number == tensor::dtype;
+            if (number == tensor::dtype) {
+                const auto dtype = static_cast<DType>(static_cast<int>(at.integer()));
+                typed = dtype == DType::string || bits(dtype) != 0;
+            }
         }
         return typed;
     }

@@ -141,7 +141,7 @@ Section compute_section(const Summary& s) {
         dtypes.push_back(fmt::format("{} {:.4g} %", dtype, 100 * ratio(macs, r.total.macs)));
     }
     add("macs", "MACs", r.total.macs, Show::count, fmt::format("{}", fmt::join(dtypes, ", ")));
-    if (r.total.effective_macs != r.total.macs) {
+    if (r.total.macs - r.total.effective_macs > r.total.macs / 1000) {
         add("effective_macs", "Effective MACs", r.total.effective_macs, Show::count,
             "with weights that are not zero");
     }

@@ -2,7 +2,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <numeric>
+#include <cmath>
+#include <tuple>
 
 #include "tools/summary/present.h"
 #include "tools/summary/tree.h"
@@ -17,8 +18,14 @@ double ratio(std::uint64_t part, std::uint64_t whole) {
     return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
+// A share of nothing is not shown as a number.
 Cell share(std::uint64_t part, std::uint64_t whole) {
-    return whole == 0 ? Cell() : Cell(ratio(part, whole));
+    return part == 0 || whole == 0 ? Cell() : Cell(ratio(part, whole));
+}
+
+// What a layer does not have.
+Cell some(std::uint64_t value) {
+    return value == 0 ? Cell() : Cell(value);
 }
 
 Cell zero_cell(const Sums& sums, const std::string& why_not) {
@@ -30,7 +37,8 @@ Cell zero_cell(const Sums& sums, const std::string& why_not) {
 
 Cell intensity(const Sums& sums) {
     std::uint64_t moved = sums.read + sums.written;
-    return moved == 0 ? Cell() : Cell(std::round(ratio(sums.flops(), moved) * 1000) / 1000);
+    std::uint64_t flops = sums.flops();
+    return moved == 0 || flops == 0 ? Cell() : Cell(std::round(ratio(flops, moved) * 1000) / 1000);
 }
 
 // A number that lacks ops whose work is not known is not shown as if it were whole.
@@ -72,7 +80,7 @@ std::vector<std::string> full_texts(const OpRow& row, const std::vector<TensorId
 // What a layer reads apart from its parameters, and what it writes.
 Cell input_cell(const Summary& s, const Layer& layer) {
     if (layer.first == OpRow::none) {
-        return {};
+        return "";
     }
     const OpRow& row = s.rows.rows[layer.first];
     const Op& op = row.scope->graph->op(row.op);
@@ -87,7 +95,7 @@ Cell input_cell(const Summary& s, const Layer& layer) {
 
 Cell output_cell(const Summary& s, const Layer& layer) {
     if (layer.last == OpRow::none) {
-        return {};
+        return "";
     }
     return fmt::format("{}", fmt::join(output_texts(s.rows.rows[layer.last]), ", "));
 }
@@ -107,14 +115,14 @@ Row layer_row(const Summary& s, const Layer& layer) {
         op == nullptr ? std::string() : op->attributes,
         input_cell(s, layer),
         output_cell(s, layer),
-        sums.parameters,
+        some(sums.parameters),
         share(sums.parameters, s.rows.total.parameters),
-        sums.parameter_bytes,
+        some(sums.parameter_bytes),
         zero_cell(sums, op == nullptr ? "" : op->no_zeros),
         layer.pattern.empty() ? Cell() : Cell(layer.pattern),
-        unless(why, sums.macs),
+        why.empty() ? some(sums.macs) : Cell::unavailable(why),
         uncounted ? Cell() : share(sums.macs, s.rows.total.macs),
-        unless(why, sums.flops()),
+        why.empty() ? some(sums.flops()) : Cell::unavailable(why),
         unless(unsized, sums.read),
         unless(unsized, sums.written),
         intensity(sums),
@@ -188,7 +196,7 @@ Row total_row(const std::string& label, const Summary& s, const Sums& sums) {
     Layer total;
     total.label = label;
     total.sums = sums;
-    total.type = fmt::format("{} ops", sums.ops);
+    total.type = fmt::format("{} {}", sums.ops, sums.ops == 1 ? "op" : "ops");
     Row row = layer_row(s, total);
     row.strong = true;
     return row;
@@ -325,6 +333,9 @@ Table layer_table(const Summary& s, const Options& options) {
     }
     table.rows.push_back(total_row("total", s, s.rows.total));
     drop_empty_columns(table, {"times", "zero_ratio", "zero_pattern", "attributes"});
+    if (s.rows.total.parameters == 0) {
+        drop_empty_columns(table, {"parameters", "parameters_ratio", "parameter_bytes"});
+    }
     return table;
 }
 
@@ -351,20 +362,21 @@ Table type_table(const Summary& s) {
     });
     const Sums& total = s.rows.total;
     for (const auto& [type, sums] : types) {
-        Cell macs = sums.uncounted == sums.ops ? Cell::unavailable("not counted") : Cell(sums.macs);
+        Cell macs = sums.uncounted == sums.ops ? Cell::unavailable("not counted") : some(sums.macs);
         Row row;
         row.cells = {type,
                      sums.ops,
-                     sums.parameters,
+                     some(sums.parameters),
                      share(sums.parameters, total.parameters),
                      macs,
                      share(sums.macs, total.macs),
-                     macs.missing() ? macs : Cell(sums.flops()),
+                     macs.missing() ? macs : some(sums.flops()),
                      sums.read,
                      sums.written,
-                     sums.uncounted};
+                     some(sums.uncounted)};
         table.rows.push_back(std::move(row));
     }
+    drop_empty_columns(table, {"not_counted"});
     return table;
 }
 
