@@ -208,7 +208,7 @@ Type type_of(const Value& value) {
         case Value::Kind::sequence:
             type.kind = Type::Kind::sequence;
             // Items of a sequence may differ in shape: only the type of their elements is common.
-            type.element.push_back(items.empty()               ? Type{}
+            type.element.push_back(items.empty()               ? Type::tensor(value.dtype())
                                    : items.front().is_tensor() ? Type::tensor(items.front().dtype())
                                                                : type_of(items.front()));
             return type;
