@@ -1,15 +1,13 @@
-// Measures Trocar against ONNX Runtime called directly, in one process and interleaved. Prints one
-// JSON object; bench/run.py makes the table.
-//
-//     trocar_bench run MODEL LIBRARY THREADS ROUNDS    whole and cut, against the engine alone
-//     trocar_bench read MODEL                          reading a file into a Graph
-//     trocar_bench graph                               graph work per op at several sizes
+// Whole and cut runs through Trocar against ONNX Runtime called directly, interleaved in one
+// process: bench_engine MODELS ENGINES [ROUNDS]. A process has one thread pool, so each number of
+// threads is a child.
 #include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
-#include <fstream>
+#include <cstdio>
 #include <functional>
 
 #include "engines/onnxruntime/library.h"
@@ -30,15 +28,6 @@ double median(std::vector<double> samples) {
     std::sort(samples.begin(), samples.end());
     const auto n = samples.size();
     return n % 2 == 1 ? samples[n / 2] : (samples[n / 2 - 1] + samples[n / 2]) / 2;
-}
-
-// Resident memory of this process in bytes.
-std::size_t resident() {
-    std::ifstream statm("/proc/self/statm");
-    std::size_t total = 0;
-    std::size_t pages = 0;
-    statm >> total >> pages;
-    return pages * 4096;
 }
 
 // ONNX Runtime through its C API alone: what a program without Trocar would do.
@@ -104,7 +93,16 @@ private:
     std::vector<const char*> output_names_;
 };
 
-int bench_run(const std::string& path, const std::string& library, int threads, int rounds) {
+struct Figures {
+    std::size_t programs = 0;
+    double direct = 0;  // medians, in seconds
+    double unoptimised = 0;
+    double cut = 0;
+    double whole_ratio = 0;  // medians of ratios within a round: steadier than ratios of medians
+    double cut_ratio = 0;
+};
+
+Figures measure(const std::string& path, const std::string& library, int threads, int rounds) {
     const auto model = load(path);
     EngineOptions options;
     options.path = library;
@@ -125,125 +123,113 @@ int bench_run(const std::string& path, const std::string& library, int threads, 
     Direct fused(library, path, threads, true, inputs, outputs);
     Direct unfused(library, path, threads, false, inputs, outputs);
 
-    const std::vector<std::pair<const char*, std::function<void()>>> contenders{
-        {"direct", [&] { fused.run(); }},
-        {"whole", [&] { whole.run(inputs); }},
-        {"direct_unoptimised", [&] { unfused.run(); }},
-        {"cut", [&] { cut.run(inputs); }},
-    };
+    const std::vector<std::function<void()>> contenders{
+        [&] { fused.run(); }, [&] { whole.run(inputs); }, [&] { unfused.run(); },
+        [&] { cut.run(inputs); }};
     std::vector<std::vector<double>> samples(contenders.size());
     for (int round = -3; round < rounds; ++round) {
         // Each round starts with another contender, so that none always runs after the same one.
         for (std::size_t i = 0; i < contenders.size(); ++i) {
             const auto who = (i + static_cast<std::size_t>(round + 3)) % contenders.size();
             const auto start = seconds();
-            contenders[who].second();
+            contenders[who]();
             if (round >= 0) {
                 samples[who].push_back(seconds() - start);
             }
         }
     }
-    fmt::print("{{\"model\": \"{}\", \"threads\": {}, \"rounds\": {}, \"programs\": {}",
-               std::filesystem::path(path).filename().string(), threads, rounds,
-               cut.plan().segments.size());
-    for (std::size_t i = 0; i < contenders.size(); ++i) {
-        fmt::print(", \"{}\": {:.9f}", contenders[i].first, median(samples[i]));
-    }
-    // Ratios of neighbours in the same round are steadier than ratios of medians.
-    const auto paired = [&](std::size_t a, std::size_t b) {
+    const auto ratio = [&](std::size_t a, std::size_t b) {
         std::vector<double> ratios;
         for (std::size_t i = 0; i < samples[a].size(); ++i) {
             ratios.push_back(samples[a][i] / samples[b][i]);
         }
         return median(std::move(ratios));
     };
-    fmt::print(", \"whole_ratio\": {:.4f}, \"cut_ratio\": {:.4f}}}\n", paired(1, 0), paired(3, 2));
-    return 0;
+    return {cut.plan().segments.size(), median(samples[0]), median(samples[2]),
+            median(samples[3]),         ratio(1, 0),        ratio(3, 2)};
 }
 
-int bench_read(const std::string& path) {
-    const auto before = resident();
-    const auto start = seconds();
-    const auto model = load(path);
-    const auto spent = seconds() - start;
-    fmt::print("{{\"seconds\": {:.9f}, \"resident_growth\": {}, \"ops\": {}}}\n", spent,
-               resident() - std::min(before, resident()), model.graph.op_count());
-    return 0;
+void row(const std::string& what, const std::string& against, const std::string& measured,
+         const std::string& target, bool met) {
+    fmt::print("{:<52} {:<46} {:>16} {:>10}  {}\n", what, against, measured, target,
+               met ? "met" : "MISSED");
+    std::fflush(stdout);
 }
 
-double per_op(std::size_t size, const std::function<void(std::size_t)>& work) {
-    std::vector<double> samples;
-    for (int i = 0; i < 5; ++i) {
-        const auto start = seconds();
-        work(size);
-        samples.push_back((seconds() - start) / static_cast<double>(size));
+void networks(const std::string& models, const std::string& library, int threads, int rounds) {
+    for (const auto* name : {"resnet50", "mobilenetv2"}) {
+        const auto f = measure(fmt::format("{}/{}.onnx", models, name), library, threads, rounds);
+        row(fmt::format("no cut, {}, {} thread(s)", name, threads),
+            fmt::format("the engine directly, {:.2f} ms", f.direct * 1e3),
+            fmt::format("{:.3f}x", f.whole_ratio), "<= 1.02x", f.whole_ratio <= 1.02);
+        row(fmt::format("cut at every op, {}, {} thread(s), {} programs", name, threads,
+                        f.programs),
+            fmt::format("whole, optimisations off, {:.2f} ms", f.unoptimised * 1e3),
+            fmt::format("{:.3f}x", f.cut_ratio), "<= 1.15x", f.cut_ratio <= 1.15);
     }
-    return median(std::move(samples));
 }
 
-OpSpec relu(TensorId from, TensorId to) {
-    OpSpec spec;
-    spec.type = "Relu";
-    spec.inputs = {from};
-    spec.outputs = {to};
-    return spec;
-}
-
-// Builds, edits at every op, verifies, plans and takes apart a chain.
-void graph_work(std::size_t size) {
-    Model model;
-    model.dialect = "onnx";
-    model.ir_version = 10;
-    auto& graph = model.graph;
-    auto at = graph.add_input("x", Type::tensor(DType::f32));
-    for (std::size_t i = 0; i < size; ++i) {
-        const auto next = graph.add_tensor(fmt::format("t{}", i), Type::tensor(DType::f32));
-        graph.append(relu(at, next));
-        at = next;
+void tiny_ops(const std::string& models, const std::string& engines, const std::string& library,
+              int rounds) {
+    for (const auto& path : {models + "/lstm.onnx", engines + "/models/silero_vad.onnx",
+                             engines + "/models/silero_vad_op18_ifless.onnx"}) {
+        const auto f = measure(path, library, 1, rounds);
+        const auto per_cut = (f.cut - f.unoptimised) / static_cast<double>(f.programs) * 1e6;
+        row(fmt::format("cut at every op, {}, {} programs",
+                        std::filesystem::path(path).stem().string(), f.programs),
+            fmt::format("whole, optimisations off, {:.0f} us", f.unoptimised * 1e6),
+            fmt::format("{:.2f} us per cut", per_cut), "<= 4 us", per_cut <= 4);
     }
-    graph.set_outputs({at});
-    const std::vector<OpId> ops(graph.ops().begin(), graph.ops().end());
-    for (std::size_t i = 0; i + 1 < ops.size(); ++i) {
-        OpSpec tap;
-        tap.type = "Identity";
-        const auto added = graph.insert_on(graph.op(ops[i]).outputs[0], std::move(tap));
-        if (i % 2 == 0) {
-            graph.remove(added);
+}
+
+// Each part in a process of its own.
+int in_child(const std::function<void()>& work) {
+    std::fflush(stdout);
+    const auto child = ::fork();
+    if (child == 0) {
+        int code = 0;
+        try {
+            work();
+        } catch (const std::exception& e) {
+            fmt::print(stderr, "bench_engine: {}\n", e.what());
+            code = 1;
         }
+        std::fflush(stdout);
+        ::_exit(code);
     }
-    if (!graph.verify().empty()) {
-        throw Error(Fault::internal, "the graph is broken");
-    }
-    const auto plan = make_plan(model, [](OpId) { return true; });
-    for (const auto& segment : plan.segments) {
-        extract_ops(model, segment.ops, segment.outputs, plan.constants);
-    }
-}
-
-int bench_graph() {
-    fmt::print("{{");
-    const char* comma = "";
-    for (const std::size_t size : {1000, 10000, 100000}) {
-        fmt::print("{}\"{}\": {:.3e}", comma, size, per_op(size, graph_work));
-        comma = ", ";
-    }
-    fmt::print("}}\n");
-    return 0;
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
 int bench(int argc, char** argv) {
-    const std::string what = argc > 1 ? argv[1] : "";
-    if (what == "run" && argc == 6) {
-        return bench_run(argv[2], argv[3], std::stoi(argv[4]), std::stoi(argv[5]));
+    if (argc < 3) {
+        fmt::print(stderr, "usage: bench_engine MODELS ENGINES [ROUNDS]\n");
+        return 2;
     }
-    if (what == "read" && argc == 3) {
-        return bench_read(argv[2]);
+    const std::string models = argv[1];
+    const std::string engines = argv[2];
+    const int rounds = argc > 3 ? std::stoi(argv[3]) : 60;
+    EngineOptions options;
+    for (const auto& entry : std::filesystem::directory_iterator(engines)) {
+        if (entry.path().filename().string().starts_with("onnxruntime-")) {
+            options.search.push_back(entry.path().string());
+        }
     }
-    if (what == "graph") {
-        return bench_graph();
+    std::sort(options.search.rbegin(), options.search.rend());
+    std::string library;
+    for (const auto* kind : engine_kinds()) {
+        if (kind->name == options.name) {
+            library = kind->find(options).front().path;
+        }
     }
-    fmt::print(stderr, "usage: see the head of bench/bench.cpp\n");
-    return 2;
+    fmt::print("Runs on {} (medians of {} rounds, interleaved)\n", library, rounds);
+    int failed = 0;
+    for (const int threads : {1, 2}) {
+        failed |= in_child([&] { networks(models, library, threads, rounds); });
+    }
+    failed |= in_child([&] { tiny_ops(models, engines, library, rounds * 5); });
+    return failed;
 }
 
 }  // namespace
@@ -253,7 +239,7 @@ int main(int argc, char** argv) {
     try {
         return trocar::bench(argc, argv);
     } catch (const std::exception& e) {
-        fmt::print(stderr, "trocar_bench: {}\n", e.what());
+        fmt::print(stderr, "bench_engine: {}\n", e.what());
         return 70;
     }
 }

@@ -139,8 +139,9 @@ TEST_F(App, ValuesAreTakenAsTheyAre) {
     EXPECT_EQ(trocar({"toy", "--json", "-c", "!Conv", "--", "--odd name"}), 0) << err.all;
     EXPECT_TRUE(says(out, R"("model":"--odd name")")) << out.all;
     EXPECT_TRUE(says(out, R"("cut":"!Conv")"));
-    EXPECT_EQ(trocar({"toy", "m", "--json", "--top", "1", "--top", "2", "--input="}), 0) << err.all;
-    EXPECT_TRUE(says(out, R"("inputs":[""],"top":2)")) << out.all;
+    EXPECT_EQ(trocar({"toy", "m", "--json", "--top", "1", "--top", "2", "--input=-x"}), 0)
+        << err.all;
+    EXPECT_TRUE(says(out, R"("inputs":["-x"],"top":2)")) << out.all;
 }
 
 TEST_F(App, ExitCodesSayWhatHappened) {

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
+
 #include "cli/documents.h"
 #include "trocar/engine.h"
 #include "trocar/error.h"
@@ -12,15 +15,50 @@ namespace trocar::cli {
 
 namespace {
 
+// What opening it tells: where it can run, or why it cannot.
+EngineInfo tried(const EngineKind& kind, EngineInfo found, EngineOptions options) {
+    if (!found.available) {
+        return found;
+    }
+    try {
+        options.path = found.path;
+        options.options.clear();
+        options.threads = 1;
+        return kind.open(options)->info();
+    } catch (const Error& e) {
+        found.available = false;
+        found.missing = e.what();
+        found.hint = e.hint();
+        return found;
+    }
+}
+
+// As --engine takes them: "cpu" for CPUExecutionProvider.
+std::vector<std::string> short_names(std::vector<std::string> providers) {
+    static constexpr std::string_view ending = "ExecutionProvider";
+    for (auto& provider : providers) {
+        if (provider.ends_with(ending)) {
+            provider.resize(provider.size() - ending.size());
+        }
+        std::transform(provider.begin(), provider.end(), provider.begin(),
+                       [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    }
+    return providers;
+}
+
 void add_engines(Report& report, Table& table, const EngineKind& kind,
                  const EngineOptions& options) {
-    bool used = false;  // one that can be opened came before
-    for (const auto& engine : kind.find(options)) {
-        const auto* status = !engine.available ? "missing" : used ? "found" : "used";
+    bool used = false;  // one that can be used was listed: a run takes that
+    for (const auto& found : kind.find(options)) {
+        const auto engine = tried(kind, found, options);
+        const auto* status = !engine.available ? (engine.path.empty() ? "missing" : "unusable")
+                             : used            ? "found"
+                                               : "used";
         used = used || engine.available;
         auto version = engine.version.empty() ? Cell() : Cell(engine.version);
         table.rows.push_back({{engine.name, engine.available, status, std::move(version),
-                               engine.can.providers, engine.path, engine.missing, engine.hint},
+                               short_names(engine.can.providers), engine.path, engine.can.providers,
+                               engine.missing, engine.hint},
                               0,
                               false});
         if (!engine.available) {
@@ -40,8 +78,9 @@ Report engines_report(Context& context) {
         {.key = "available", .title = "Available", .hidden = true},
         {.key = "status", .title = "Status"},
         {.key = "version", .title = "Version", .left = true},
-        {.key = "providers", .title = "Providers", .left = true, .optional = 1},
+        {.key = "runs_on", .title = "Runs on", .left = true, .optional = 1},
         {.key = "path", .title = "Path", .left = true},
+        {.key = "providers", .title = "Providers", .hidden = true},
         {.key = "missing", .title = "Missing", .hidden = true},
         {.key = "hint", .title = "Hint", .hidden = true},
     };
@@ -109,13 +148,19 @@ Report tools_report(const std::vector<Verb>& all) {
     return report;
 }
 
+#if defined(__clang__)
+constexpr const char* compiler = __VERSION__;
+#else
+constexpr const char* compiler = "GCC " __VERSION__;
+#endif
+
 Report version_report() {
     Report report;
     report.tool = "version";
     Section section{"version", "", {}};
     section.scalars = {{"version", "trocar", version(), Show::plain, ""},
                        {"build", "Build", build_type(), Show::plain, ""},
-                       {"compiler", "Compiler", __VERSION__, Show::plain, ""}};
+                       {"compiler", "Compiler", compiler, Show::plain, ""}};
     report.sections.push_back(std::move(section));
     return report;
 }

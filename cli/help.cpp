@@ -31,8 +31,14 @@ std::string entry(const std::string& name, const std::string& what, std::size_t 
     return out;
 }
 
-std::string first_sentence(const std::string& text) {
-    return text.substr(0, text.find(';'));
+// The beginning of an explanation that says what it is about, on one line.
+std::string gist(const std::string& text, std::size_t width) {
+    auto end = text.size();
+    for (const auto* stop : {": ", "; ", " ("}) {
+        end = std::min(end, text.find(stop));
+    }
+    const auto lines = wrap(text.substr(0, end), width - 1);
+    return lines.size() == 1 ? lines[0] : lines[0] + "…";
 }
 
 std::string opening(const Verb& verb, const Declarations& declarations, bool options) {
@@ -143,10 +149,8 @@ std::string short_help(const Verb& verb, const std::vector<Verb>& all) {
     auto out = opening(verb, declarations, true);
     for (const auto& option : declarations.options()) {
         if (option.group == Group::options) {
-            out += "  " + pad_right(spelled(option), margin - 4) + "  " +
-                   ellipsis(first_sentence(option.help),
-                            page - std::max(margin, display_width(spelled(option)) + 4)) +
-                   '\n';
+            const auto name = "  " + pad_right(spelled(option), margin - 4) + "  ";
+            out += name + gist(option.help, page - display_width(name)) + '\n';
         }
     }
     if (!verb.plain) {

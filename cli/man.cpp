@@ -37,7 +37,7 @@ std::string roff(std::string_view text) {
                 code = code << 6 | (static_cast<unsigned char>(text[i + k]) & 0x3fu);
             }
             i += more;
-            out += fmt::format("\\[u{:04X}]", static_cast<unsigned>(code));
+            out += code == U'…' ? "..." : fmt::format("\\[u{:04X}]", static_cast<unsigned>(code));
         }
     }
     // A period at the beginning of a line would be a request.

@@ -23,6 +23,12 @@ std::string help_hint(const std::string& command) {
     throw Error(Fault::usage, sentence, std::move(hint));
 }
 
+[[noreturn]] void refuse_without_value(const Option& option) {
+    refuse(fmt::format("{} needs a value", option.name()),
+           fmt::format("{} {}: {}", option.name(), option.placeholder,
+                       option.help.substr(0, option.help.find(';'))));
+}
+
 template <class Number>
 Number number(const Option& option, const std::string& text, const char* kind) {
     Number value{};
@@ -99,7 +105,8 @@ void check_unknown(const std::string& command, const Declarations& declarations,
     for (const auto& argument : unknown) {
         if (argument.size() > 1 && argument.starts_with('-')) {
             const auto name = argument.substr(0, argument.find('='));
-            const auto guess = did_you_mean(name, declarations.names());
+            // One letter is as near to any other.
+            const auto guess = name.size() > 2 ? did_you_mean(name, declarations.names()) : "";
             refuse(fmt::format("{} has no option '{}'", command, name),
                    fmt::format("{}{}{}", guess, guess.empty() ? "" : " ", help_hint(command)));
         }
@@ -127,32 +134,44 @@ void parse(const std::string& command, const Declarations& declarations,
             parsed[&option]->type_size(1)->expected(1)->allow_extra_args(false)->take_all();
         }
     }
+    // What follows "--" is positional, whatever it looks like.
+    const auto options_end = std::find(arguments.begin(), arguments.end(), "--");
+    std::vector<std::string> before(arguments.begin(), options_end);
+    std::reverse(before.begin(), before.end());
     std::vector<std::string> positionals;
     app.add_option("arguments", positionals)->expected(0, 1 << 28);
     try {
-        app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+        app.parse(std::move(before));
     } catch (const CLI::ArgumentMismatch& e) {
         const std::string text = e.what();
         const auto* option = declarations.find(text.substr(0, text.find(':')));
-        refuse(option ? fmt::format("{} needs a value", option->name()) : text,
-               option ? fmt::format("{} {}: {}", option->name(), option->placeholder, option->help)
-                      : help_hint(command));
+        if (option) {
+            refuse_without_value(*option);
+        }
+        refuse(text, help_hint(command));
     } catch (const CLI::ParseError& e) {
         refuse(e.what(), help_hint(command));
     }
     check_unknown(command, declarations, app.remaining());
     for (const auto& [option, from] : parsed) {
-        if (from->count() > 0) {
-            if (!option->is_flag() || from->as<bool>()) {
-                std::visit(Assign{*option, from->results()}, option->target);
+        if (from->count() == 0 || (option->is_flag() && !from->as<bool>())) {
+            continue;
+        }
+        for (const auto& value : from->results()) {
+            if (declarations.find(value)) {
+                refuse_without_value(*option);
             }
         }
+        std::visit(Assign{*option, from->results()}, option->target);
     }
     for (const auto& option : declarations.options()) {
         if (option.required && parsed[&option]->count() == 0) {
             refuse(fmt::format("{} needs {} {}", command, option.name(), option.placeholder),
                    option.help);
         }
+    }
+    if (options_end != arguments.end()) {
+        positionals.insert(positionals.end(), std::next(options_end), arguments.end());
     }
     assign_positionals(command, declarations, positionals);
 }

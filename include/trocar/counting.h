@@ -59,7 +59,9 @@ enum class Role {
     buffer,    // state that is not trained: running mean and variance, initial states
     constant,  // shapes, indices, axes, scales of a quantization, limits…
 };
-inline bool is_parameter(Role role) { return role == Role::weight || role == Role::vector; }
+inline bool is_parameter(Role role) {
+    return role == Role::weight || role == Role::vector;
+}
 
 // The role of a constant of this dtype and shape in input `slot` of `op`.
 Role role(const Op& op, std::size_t slot, DType dtype, std::span<const std::int64_t> shape);
@@ -68,8 +70,8 @@ Role role(const Op& op, std::size_t slot, DType dtype, std::span<const std::int6
 // stores several in one (MatMulNBits packs them into bytes).
 std::uint64_t parameter_count(const Op& op, std::size_t slot, const Constant& constant);
 
-// Does the op only pass input 0 on in another form (Identity, Cast, Transpose, DequantizeLinear…)? A
-// constant read through such ops belongs to the layer at their end.
+// Does the op only pass input 0 on in another form (Identity, Cast, Transpose, DequantizeLinear…)?
+// A constant read through such ops belongs to the layer at their end.
 bool passes_constants_on(const Op& op);
 
 // The axis of a weight along which a layer's outputs are numbered, and the one over which it sums.

@@ -14,9 +14,9 @@ namespace trocar {
 // A model as the bytes of a file, without having been written.
 struct Encoded {
     std::string bytes;
-    // Constants that were left out: the bytes declare them as external data of the file `location`, at offset
-    // 2^50 (beyond its end: nobody reads them by mistake), and whoever reads the bytes must be given these by name.
-    // In the main graph only.
+    // Constants that were left out: the bytes declare them as external data of the file `location`,
+    // at offset 2^50 (beyond its end: nobody reads them by mistake), and whoever reads the bytes
+    // must be given these by name. In the main graph only.
     std::vector<std::pair<std::string, Constant>> left_out;
     std::string location = "*trocar*";
 };

@@ -85,9 +85,9 @@ void save(const Model& model, const std::filesystem::path& path, const SaveOptio
 // input that `from` does not give (says which).
 Model extract(const Model& model, std::span<const TensorId> from, std::span<const TensorId> to);
 // The same for a set of convex ops given in order, with what must be visible outside as `outputs`.
-// `constants`, when not empty, is indexed by TensorId: the constant that stands for a tensor whose
-// producer is not among `ops` (nullptr: none). Takes time in the size of the part, not of the
-// model.
+// `constants`, when not empty, is indexed by TensorId and says what stands for a tensor that no op
+// of the part writes (nullptr: an input of the part); empty: the graph's own constants do. Takes
+// time in the size of the part, not of the model.
 Model extract_ops(const Model& model, std::span<const OpId> ops, std::span<const TensorId> outputs,
                   std::span<const Constant* const> constants = {});
 

@@ -13,22 +13,68 @@ namespace counting {
 namespace {
 
 constexpr std::string_view onnx_movement[] = {
-    "BitCast", "Bernoulli", "Cast", "CastLike", "CenterCropPad", "Compress", "Concat",
-    "ConcatFromSequence", "Constant", "ConstantOfShape", "DepthToSpace", "Dropout", "Expand", "EyeLike",
-    "Flatten", "Gather", "GatherElements", "GatherND", "Identity", "ImageDecoder", "MaxUnpool", "NonZero",
-    "OneHot", "Optional", "OptionalGetElement", "OptionalHasElement", "Pad", "Range", "RegexFullMatch",
-    "Reshape", "ReverseSequence", "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase",
-    "SequenceInsert", "SequenceLength", "Shape", "Size", "Slice", "SpaceToDepth", "Split",
-    "SplitToSequence", "Squeeze", "StringConcat", "StringNormalizer", "StringSplit", "TensorScatter",
-    "TfIdfVectorizer", "Tile", "Transpose", "Trilu", "Unsqueeze", "Where",
+    "BitCast",
+    "Bernoulli",
+    "Cast",
+    "CastLike",
+    "CenterCropPad",
+    "Compress",
+    "Concat",
+    "ConcatFromSequence",
+    "Constant",
+    "ConstantOfShape",
+    "DepthToSpace",
+    "Dropout",
+    "Expand",
+    "EyeLike",
+    "Flatten",
+    "Gather",
+    "GatherElements",
+    "GatherND",
+    "Identity",
+    "ImageDecoder",
+    "MaxUnpool",
+    "NonZero",
+    "OneHot",
+    "Optional",
+    "OptionalGetElement",
+    "OptionalHasElement",
+    "Pad",
+    "Range",
+    "RegexFullMatch",
+    "Reshape",
+    "ReverseSequence",
+    "SequenceAt",
+    "SequenceConstruct",
+    "SequenceEmpty",
+    "SequenceErase",
+    "SequenceInsert",
+    "SequenceLength",
+    "Shape",
+    "Size",
+    "Slice",
+    "SpaceToDepth",
+    "Split",
+    "SplitToSequence",
+    "Squeeze",
+    "StringConcat",
+    "StringNormalizer",
+    "StringSplit",
+    "TensorScatter",
+    "TfIdfVectorizer",
+    "Tile",
+    "Transpose",
+    "Trilu",
+    "Unsqueeze",
+    "Where",
 };
 constexpr std::string_view microsoft_movement[] = {
-    "CropAndResize", "ExpandDims", "GatherND", "Pad", "QLinearConcat", "QLinearWhere",
+    "CropAndResize", "ExpandDims",     "GatherND",  "Pad",   "QLinearConcat", "QLinearWhere",
     "RemovePadding", "RestorePadding", "Tokenizer", "Trilu", "Unique",
 };
 constexpr std::string_view ml_movement[] = {
-    "ArrayFeatureExtractor", "CastMap", "CategoryMapper", "DictVectorizer", "FeatureVectorizer",
-    "LabelEncoder", "OneHotEncoder", "ZipMap",
+    "ArrayFeatureExtractor", "CastMap",      "CategoryMapper", "DictVectorizer",
+    "FeatureVectorizer",     "LabelEncoder", "OneHotEncoder",  "ZipMap",
 };
 
 constexpr Uncountable onnx_uncountable[] = {
@@ -121,7 +167,9 @@ Number operator+(Number a, Number b) {
     return result;
 }
 
-void misfit(const char* sentence) { throw Error(Fault::input, sentence); }
+void misfit(const char* sentence) {
+    throw Error(Fault::input, sentence);
+}
 
 namespace {
 const Shape& shape_at(const std::vector<TensorFacts>& tensors, std::size_t slot, const char* what) {
@@ -152,7 +200,9 @@ Number product(std::span<const std::int64_t> dims) {
     }
     return n;
 }
-Number elements(const Shape& shape) { return product(shape); }
+Number elements(const Shape& shape) {
+    return product(shape);
+}
 
 Number dim(const Shape& shape, std::size_t axis) {
     if (axis >= shape.size()) {
@@ -160,7 +210,9 @@ Number dim(const Shape& shape, std::size_t axis) {
     }
     return shape[axis];
 }
-Number last(const Shape& shape) { return dim(shape, shape.size() - 1); }
+Number last(const Shape& shape) {
+    return dim(shape, shape.size() - 1);
+}
 
 std::span<const std::string_view> movement_ops(std::string_view domain) {
     if (domain.empty()) {
@@ -197,7 +249,8 @@ OpCount count(const OpFacts& facts) {
     }
     const counting::Entry* entry = counting::find_entry(op);
     if (entry == nullptr) {
-        result.why = fmt::format("no rule for {}{}{}", op.domain, op.domain.empty() ? "" : ":", op.type);
+        result.why =
+            fmt::format("no rule for {}{}{}", op.domain, op.domain.empty() ? "" : ":", op.type);
         return result;
     }
     if (entry->moves) {
@@ -225,7 +278,8 @@ OpCount count(const OpFacts& facts) {
 
 const char* counting_convention() {
     return "1 MAC is one multiply-accumulate of a convolution, matrix product, recurrent layer or "
-           "attention (biases are not MACs, padding counts as data). FLOPs are 2 × MACs plus the other "
+           "attention (biases are not MACs, padding counts as data). FLOPs are 2 × MACs plus the "
+           "other "
            "arithmetic, one per elementary operation and element, whatever the dtype";
 }
 

@@ -1,8 +1,8 @@
 #include "graph/counting_rules.h"
 
 // Attention ops: two products per head (scores, weighted values), and the projections where the op
-// does them. Masked and causal scores count like the others. The softmax takes 5 operations per score,
-// scaling one, a mask or bias one.
+// does them. Masked and causal scores count like the others. The softmax takes 5 operations per
+// score, scaling one, a mask or bias one.
 namespace trocar::counting {
 namespace {
 
@@ -90,7 +90,9 @@ Work microsoft_attention(const OpFacts& facts) {
 }
 
 // QAttention: input, weight, bias, scales, mask, zero points, past.
-Work quantized_attention(const OpFacts& facts) { return microsoft_attention_with(facts, 5, 8, 2); }
+Work quantized_attention(const OpFacts& facts) {
+    return microsoft_attention_with(facts, 5, 8, 2);
+}
 
 // query [batch, positions, width] with key and value of the same form, or packed:
 // query [batch, positions, heads, 3, width]; key [batch, positions, heads, 2, width]; or key and

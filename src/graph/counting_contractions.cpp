@@ -23,7 +23,9 @@ Work convolution(const OpFacts& facts, std::size_t kernel, std::size_t bias) {
     return {out * product(tail(input(facts, kernel), 1)), has_input(facts, bias) ? out : Number(0)};
 }
 
-Work conv(const OpFacts& facts) { return convolution(facts, 1, 2); }
+Work conv(const OpFacts& facts) {
+    return convolution(facts, 1, 2);
+}
 
 // Conv with Add and activation in one: one operation per element each.
 Work fused_conv(const OpFacts& facts) {
@@ -72,8 +74,8 @@ Work deform_conv(const OpFacts& facts) {
     Work work = convolution(facts, 1, 3);
     const Shape& kernel = input(facts, 1);
     const Shape& out = output(facts, 0);
-    Number samples = dim(out, 0) * product(tail(out, 2)) * dim(input(facts, 0), 1) *
-                     product(tail(kernel, 2));
+    Number samples =
+        dim(out, 0) * product(tail(out, 2)) * dim(input(facts, 0), 1) * product(tail(kernel, 2));
     work.other += samples * (has_input(facts, 4) ? 10 : 9);
     return work;
 }
@@ -88,7 +90,9 @@ Work matmul_at(const OpFacts& facts, std::size_t a, bool transposed = false) {
     return {elements(output(facts, 0)) * inner, 0};
 }
 
-Work matmul(const OpFacts& facts) { return matmul_at(facts, 0); }
+Work matmul(const OpFacts& facts) {
+    return matmul_at(facts, 0);
+}
 
 Work matmul_integer(const OpFacts& facts) {
     return zero_points(facts, matmul_at(facts, 0), 2, 3);
@@ -141,8 +145,8 @@ Work fused_matmul(const OpFacts& facts) {
     return work;
 }
 
-// A product whose second operand or result is scaled afterwards: one multiplication per element, and
-// one addition where there is a bias.
+// A product whose second operand or result is scaled afterwards: one multiplication per element,
+// and one addition where there is a bias.
 Work scaled_matmul(const OpFacts& facts) {
     Work work = matmul_at(facts, 0);
     work.other = elements(output(facts, 0)) * 2;
@@ -163,7 +167,8 @@ Work matmul_nbits(const OpFacts& facts) {
     return work;
 }
 
-// --- Einsum ---------------------------------------------------------------------------------------
+// --- Einsum
+// ---------------------------------------------------------------------------------------
 
 // The indices of one operand, those behind "..." numbered from the right as '0', '1'…
 std::string indices(std::string_view term, std::size_t rank) {
@@ -194,8 +199,9 @@ std::string indices(std::string_view term, std::size_t rank) {
     return letters.insert(dots, hidden);
 }
 
-// Contracts the operands one after the other, from the left: each step costs the product of the extents
-// of all indices it sees; it is MACs where it sums, plain multiplications where it does not.
+// Contracts the operands one after the other, from the left: each step costs the product of the
+// extents of all indices it sees; it is MACs where it sums, plain multiplications where it does
+// not.
 Work einsum(const OpFacts& facts) {
     std::string equation = facts.op->text("equation", "");
     std::size_t arrow = equation.find("->");
@@ -222,7 +228,8 @@ Work einsum(const OpFacts& facts) {
     } else {  // implicit: the indices that occur once, and those behind "..."
         std::string all = fmt::format("{}", fmt::join(operands, ""));
         for (auto [letter, unused] : extent) {
-            if (std::count(all.begin(), all.end(), letter) == 1 || (letter >= '0' && letter <= '9')) {
+            if (std::count(all.begin(), all.end(), letter) == 1 ||
+                (letter >= '0' && letter <= '9')) {
                 result += letter;
             }
         }
@@ -271,10 +278,12 @@ Work einsum(const OpFacts& facts) {
     return work;
 }
 
-// --- Recurrent layers -----------------------------------------------------------------------------
+// --- Recurrent layers
+// -----------------------------------------------------------------------------
 
-// Of one step and one hidden unit: gates with a product each, and the operations besides (biases and the
-// sum of both products for each gate, activations at 4 for a sigmoid and 1 for tanh, the update).
+// Of one step and one hidden unit: gates with a product each, and the operations besides (biases
+// and the sum of both products for each gate, activations at 4 for a sigmoid and 1 for tanh, the
+// update).
 struct Cell {
     int gates;
     int other;
@@ -300,9 +309,15 @@ Work recurrent(const OpFacts& facts, Cell cell) {
     return work;
 }
 
-Work lstm(const OpFacts& facts) { return recurrent(facts, {4, 4 + 3 * 4 + 2 + 4}); }
-Work gru(const OpFacts& facts) { return recurrent(facts, {3, 3 + 2 * 4 + 1 + 5}); }
-Work rnn(const OpFacts& facts) { return recurrent(facts, {1, 1 + 1}); }
+Work lstm(const OpFacts& facts) {
+    return recurrent(facts, {4, 4 + 3 * 4 + 2 + 4});
+}
+Work gru(const OpFacts& facts) {
+    return recurrent(facts, {3, 3 + 2 * 4 + 1 + 5});
+}
+Work rnn(const OpFacts& facts) {
+    return recurrent(facts, {1, 1 + 1});
+}
 
 // X [N, features] against coefficients of `classes` rows.
 Work linear_model(const OpFacts& facts) {

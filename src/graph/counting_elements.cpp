@@ -4,8 +4,8 @@
 
 #include "graph/counting_rules.h"
 
-// Ops whose work goes with the number of elements: arithmetic, activations, normalizations, pooling,
-// reductions, interpolation. None of it is MACs.
+// Ops whose work goes with the number of elements: arithmetic, activations, normalizations,
+// pooling, reductions, interpolation. None of it is MACs.
 namespace trocar::counting {
 namespace {
 
@@ -120,9 +120,12 @@ constexpr ElementCost microsoft_costs[] = {
 constexpr ElementCost ml_costs[] = {
     {"Binarizer", 1}, {"Imputer", 1}, {"Normalizer", 3}, {"Scaler", 2}};
 
-// --- Rules that need more than a number -------------------------------------------------------------
+// --- Rules that need more than a number
+// -------------------------------------------------------------
 
-Work per_element(Number elements_of, int cost) { return {0, elements_of * cost}; }
+Work per_element(Number elements_of, int cost) {
+    return {0, elements_of * cost};
+}
 
 std::size_t input_count(const OpFacts& facts) {
     std::size_t count = 0;
@@ -182,7 +185,9 @@ Number window(const OpFacts& facts) {
 Work max_pool(const OpFacts& facts) {
     return {0, elements(output(facts, 0)) * (window(facts) - 1)};
 }
-Work average_pool(const OpFacts& facts) { return {0, elements(output(facts, 0)) * window(facts)}; }
+Work average_pool(const OpFacts& facts) {
+    return {0, elements(output(facts, 0)) * window(facts)};
+}
 Work lp_pool(const OpFacts& facts) {
     return {0, elements(output(facts, 0)) * (window(facts) * 2 + 1)};
 }
@@ -192,7 +197,9 @@ Work qlinear_average_pool(const OpFacts& facts) {
 Work global_max_pool(const OpFacts& facts) {
     return {0, elements(input(facts, 0)) - elements(output(facts, 0))};
 }
-Work global_average_pool(const OpFacts& facts) { return {0, elements(input(facts, 0))}; }
+Work global_average_pool(const OpFacts& facts) {
+    return {0, elements(input(facts, 0))};
+}
 Work global_lp_pool(const OpFacts& facts) {
     return {0, elements(input(facts, 0)) * 2 + elements(output(facts, 0))};
 }
@@ -245,7 +252,8 @@ Work grid_sample(const OpFacts& facts) {
     const Shape& out = output(facts, 0);
     std::size_t spatial = out.size() < 2 ? 0 : out.size() - 2;
     Number coordinates = elements(input(facts, 1)) * 3;
-    return {0, elements(out) * interpolation(facts.op->text("mode", "linear"), spatial) + coordinates};
+    return {0,
+            elements(out) * interpolation(facts.op->text("mode", "linear"), spatial) + coordinates};
 }
 
 Work affine_grid(const OpFacts& facts) {
@@ -312,7 +320,9 @@ Work scatter(const OpFacts& facts) {
     return {0, reduces ? elements(input(facts, 2)) : Number(0)};
 }
 
-Work col2im(const OpFacts& facts) { return {0, elements(input(facts, 0))}; }
+Work col2im(const OpFacts& facts) {
+    return {0, elements(input(facts, 0))};
+}
 
 // Word, position and segment are added, then normalized.
 Work embed_layer_normalization(const OpFacts& facts) {

@@ -109,15 +109,18 @@ bool holds_quantized(DType dtype) {
 }
 
 // A table of integers that is looked up is no parameter; a table of reals is an embedding.
-bool indexes(const Op& op) { return op.type.starts_with("Gather"); }
+bool indexes(const Op& op) {
+    return op.type.starts_with("Gather");
+}
 
 }  // namespace
 
 Role role(const Op& op, std::size_t slot, DType dtype, std::span<const std::int64_t> shape) {
     bool numbers = is_float(dtype) || dtype == DType::c64 || dtype == DType::c128;
     if (own_domain(op)) {
-        auto found = std::lower_bound(std::begin(listed), std::end(listed), op.type,
-                                      [](const Slots& s, const std::string& t) { return s.type < t; });
+        auto found =
+            std::lower_bound(std::begin(listed), std::end(listed), op.type,
+                             [](const Slots& s, const std::string& t) { return s.type < t; });
         if (found != std::end(listed) && found->type == op.type) {
             Role r = found->roles[std::min(slot, found->count - 1)];
             if (r == Role::weight || r == Role::vector) {
@@ -132,8 +135,8 @@ Role role(const Op& op, std::size_t slot, DType dtype, std::span<const std::int6
             return r;
         }
     }
-    // Add, Mul, MatMul, PRelu, normalizations, Concat, and ops nobody has told us about: real numbers
-    // with at least one dimension are parameters.
+    // Add, Mul, MatMul, PRelu, normalizations, Concat, and ops nobody has told us about: real
+    // numbers with at least one dimension are parameters.
     if (!numbers || shape.empty()) {
         return Role::constant;
     }
@@ -151,18 +154,19 @@ std::uint64_t parameter_count(const Op& op, std::size_t slot, const Constant& co
         }
     }
     if (op.type == "GatherBlockQuantized" && slot == 0 && bits(constant.dtype()) == 8) {
-        auto width = static_cast<std::uint64_t>(std::clamp<std::int64_t>(op.integer("bits", 4), 1, 8));
+        auto width =
+            static_cast<std::uint64_t>(std::clamp<std::int64_t>(op.integer("bits", 4), 1, 8));
         return constant.element_count() * (8 / width);
     }
     return constant.element_count();
 }
 
 bool passes_constants_on(const Op& op) {
-    static constexpr std::string_view types[] = {"Cast",     "CastLike", "DequantizeLinear",
-                                                 "Expand",   "Flatten",  "Identity",
-                                                 "Reshape",  "Squeeze",  "Transpose",
-                                                 "Unsqueeze"};
-    return own_domain(op) && std::find(std::begin(types), std::end(types), op.type) != std::end(types);
+    static constexpr std::string_view types[] = {
+        "Cast",     "CastLike", "DequantizeLinear", "Expand",    "Flatten",
+        "Identity", "Reshape",  "Squeeze",          "Transpose", "Unsqueeze"};
+    return own_domain(op) &&
+           std::find(std::begin(types), std::end(types), op.type) != std::end(types);
 }
 
 std::optional<WeightAxes> weight_axes(const Op& op, std::size_t slot, std::size_t rank) {
@@ -191,7 +195,8 @@ std::optional<WeightAxes> weight_axes(const Op& op, std::size_t slot, std::size_
     if (product && slot == 0) {
         return WeightAxes{rank - 2, rank - 1};
     }
-    if ((type == "LSTM" || type == "GRU" || type == "RNN") && (slot == 1 || slot == 2) && rank == 3) {
+    if ((type == "LSTM" || type == "GRU" || type == "RNN") && (slot == 1 || slot == 2) &&
+        rank == 3) {
         return WeightAxes{1, 2};
     }
     return std::nullopt;

@@ -64,7 +64,7 @@ std::span<const Uncountable> uncountable_ops(std::string_view domain);
 
 // --- For the rules ------------------------------------------------------------------------------
 
-const Shape& input(const OpFacts& facts, std::size_t slot);   // throws when absent or unknown
+const Shape& input(const OpFacts& facts, std::size_t slot);  // throws when absent or unknown
 const Shape& output(const OpFacts& facts, std::size_t slot);
 bool has_input(const OpFacts& facts, std::size_t slot);
 Number elements(const Shape& shape);

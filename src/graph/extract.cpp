@@ -78,9 +78,11 @@ public:
         }
         const auto& t = from_.tensor(id);
         TensorId copy{};
-        const auto* constant = t.constant && !forced_inputs_.contains(id) ? &*t.constant : nullptr;
-        if (constant == nullptr && index(id) < constants_.size()) {
+        const Constant* constant = nullptr;
+        if (!constants_.empty()) {
             constant = constants_[index(id)];
+        } else if (t.constant && !forced_inputs_.contains(id)) {
+            constant = &*t.constant;
         }
         if (constant != nullptr) {
             copy = to_.add_constant(t.name, *constant);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "run/isolate.h"
 #include "trocar/error.h"
 #include "util/mapped_file.h"
 
@@ -38,6 +39,7 @@ struct Session::Parts {
     Plan plan;
     bool whole = false;  // no cut: the engine is given the model as it is
     std::vector<Compiled> programs;
+    std::unique_ptr<Isolated> isolated;
 
     // Of the run under way, by TensorId.
     std::vector<Value> values;
@@ -171,7 +173,8 @@ struct Session::Parts {
             }
         }
         for (const auto& input : inputs) {
-            set(*graph().find_tensor(input.name), input.value);
+            const auto id = *graph().find_tensor(input.name);
+            set(id, fit_optional(input.value, graph().tensor(id).type));
         }
     }
 
@@ -338,7 +341,17 @@ Session::Session(const Model& model, const EngineOptions& engine, SessionOptions
         *this = Session(model, open_engine(engine), std::move(options));
         return;
     }
-    throw Error(Fault::unsupported, "isolated sessions are not in this build");
+    parts_ = std::make_unique<Parts>(model, nullptr, options);
+    parts_->prepare();
+    options.isolate = false;
+    const auto prepare = [&](const Log& log) -> Isolated::Work {
+        auto inside = engine;
+        inside.log = log;
+        auto session = std::make_shared<Session>(model, open_engine(inside), options);
+        return [session](const std::vector<NamedValue>& inputs) { return session->run(inputs); };
+    };
+    parts_->isolated = std::make_unique<Isolated>(
+        prepare, Isolated::Options{.log = engine.log, .timeout = {}, .doing = "running the model"});
 }
 
 Session::Session(Session&&) noexcept = default;
@@ -361,11 +374,17 @@ std::vector<TensorId> Session::required_inputs() const {
 
 std::vector<NamedValue> Session::run(const std::vector<NamedValue>& inputs,
                                      const Observer& observer) {
+    if (parts_->isolated) {
+        return parts_->isolated->run(inputs);
+    }
     return parts_->run(inputs, observer, false);
 }
 
 std::vector<NamedValue> Session::run_what_can(const std::vector<NamedValue>& inputs,
                                               const Observer& observer) {
+    if (parts_->isolated) {
+        throw Error(Fault::usage, "an isolated session cannot run what it can");
+    }
     return parts_->run(inputs, observer, true);
 }
 

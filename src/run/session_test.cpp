@@ -250,6 +250,22 @@ TEST(Session, StaleDeclarationsDoNotStopACutRun) {
     EXPECT_EQ(numbers(session.run({{"x", floats({1})}})[0].value), std::vector<float>{-1});
 }
 
+TEST(Session, IsolatedGivesTheSame) {
+    const auto model = residual_model();
+    EngineOptions where;
+    where.search = {TROCAR_SOURCE_DIR "/.deps/onnxruntime-1.31.1"};
+    where.threads = 1;
+    auto options = cut(every_op());
+    options.isolate = true;
+    Session session(model, where, options);
+    for (int i = 0; i < 2; ++i) {
+        EXPECT_EQ(numbers(session.run({{"x", floats({1})}})[0].value), std::vector<float>{-1});
+    }
+    EXPECT_THAT(message_of([&] { session.run({}); }), HasSubstr("input 'x' (f32[n]) is missing"));
+    where.path = "/nowhere";
+    EXPECT_THROW(Session(model, where, options), Error);
+}
+
 TEST(Session, TypesAreSeenInARun) {
     const auto model = residual_model();
     const auto types = observe_types(model, engine(), {{"x", floats({1, 2})}},

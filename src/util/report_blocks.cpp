@@ -28,6 +28,10 @@ std::vector<Block> blocks(const Report& report) {
     }
     std::for_each(report.sections.begin(), report.sections.end(), take);
     std::for_each(report.tables.begin(), report.tables.end(), take);
+    std::erase_if(all, [](const Block& block) {
+        const auto* table = std::get_if<const Table*>(&block);
+        return table != nullptr && (*table)->hidden;
+    });
     return all;
 }
 

@@ -33,7 +33,8 @@ std::string significant(double value, int digits) {
 // after rounding: 999.96 k is 1.000 M.
 template <std::size_t N>
 std::string scaled(double value, double step, const std::array<const char*, N>& units, int digits) {
-    const auto limit = step - 0.5 * std::pow(10.0, std::ceil(std::log10(step)) - digits);
+    const auto before = static_cast<int>(std::floor(std::log10(step - 1))) + 1;
+    const auto limit = step - 0.5 * std::pow(10.0, -std::max(0, digits - before));
     std::size_t unit = 0;
     while (unit + 1 < N && std::abs(value) >= limit) {
         value /= step;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <exception>
+#include <mutex>
 #include <thread>
 
 #include "engines/onnxruntime/find.h"
@@ -79,8 +80,7 @@ public:
           threads_(options.threads > 0
                        ? options.threads
                        : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()))),
-          log_(std::make_shared<LogTarget>(LogTarget{options.log, settings_.log_from})),
-          environment_(Environment::acquire(library_, threads_, log_)) {
+          log_(std::make_shared<LogTarget>(LogTarget{options.log, settings_.log_from})) {
         info_ = blank_info();
         info_.available = true;
         info_.version = library_->version();
@@ -91,15 +91,26 @@ public:
     const EngineInfo& info() const override { return info_; }
 
     std::unique_ptr<Program> compile(const Model& model, const CompileOptions& options) override {
-        return compile_program({environment_, log_, settings_, threads_}, model, options);
+        return compile_program({environment(), log_, settings_, threads_}, model, options);
     }
 
 private:
+    // Started with the first program, so that a process can be forked off before.
+    std::shared_ptr<Environment> environment() {
+        const std::lock_guard lock(mutex_);
+        if (environment_ == nullptr) {
+            environment_ = Environment::acquire(library_, threads_, log_);
+        }
+        environment_->check_use(threads_);
+        return environment_;
+    }
+
     std::shared_ptr<Library> library_;
     Settings settings_;
     int threads_;
     std::shared_ptr<LogTarget> log_;
-    std::shared_ptr<Environment> environment_;
+    std::mutex mutex_;
+    std::shared_ptr<Environment> environment_;  // protected by mutex_
     EngineInfo info_;
 };
 

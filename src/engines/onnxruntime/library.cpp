@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <charconv>
 #include <filesystem>
@@ -133,13 +134,39 @@ std::string without_locations(std::string text) {
     return text;
 }
 
+// "Non-zero status code returned while running Add node. Name:'sum' Status Message: no memory" →
+// "Add 'sum': no memory".
+std::string with_op_first(std::string text) {
+    constexpr std::string_view before = "Non-zero status code returned while running ";
+    constexpr std::string_view between = " node. Name:'";
+    constexpr std::string_view after = "' Status Message: ";
+    for (std::size_t start = 0; (start = text.find(before, start)) != std::string::npos;) {
+        const auto type = start + before.size();
+        const auto type_end = text.find(between, type);
+        const auto name = type_end + between.size();
+        const auto name_end =
+            type_end == std::string::npos ? std::string::npos : text.find(after, name);
+        if (name_end == std::string::npos) {
+            break;
+        }
+        auto op = text.substr(type, type_end - type);
+        if (name_end > name) {
+            op += fmt::format(" '{}'", text.substr(name, name_end - name));
+        }
+        op += ": ";
+        text.replace(start, name_end + after.size() - start, op);
+        start += op.size();
+    }
+    return text;
+}
+
 }  // namespace
 
 std::string trim_message(std::string_view message) {
     if (const auto stack = message.find("\nStacktrace:"); stack != std::string_view::npos) {
         message = message.substr(0, stack);
     }
-    auto text = without_locations(std::string(message));
+    auto text = without_locations(with_op_first(std::string(message)));
     // "condition was false. reason": the reason is what tells.
     constexpr std::string_view was_false = " was false. ";
     if (const auto at = text.find(was_false);
@@ -235,7 +262,7 @@ std::vector<std::string> Library::providers() const {
 
 Environment::Environment(std::shared_ptr<Library> library, int threads,
                          std::shared_ptr<LogTarget> log)
-    : library_(std::move(library)), log_(std::move(log)), threads_(threads) {
+    : library_(std::move(library)), log_(std::move(log)), threads_(threads), process_(::getpid()) {
     const auto& call = library_->api();
     constexpr const char* starting = "start";
     if (threads_ > 1) {
@@ -272,23 +299,36 @@ Environment::~Environment() {
     api()(release_env, env_);
 }
 
+void Environment::check_use(int threads) const {
+    if (threads == 1) {
+        return;
+    }
+    if (threads != threads_) {
+        throw Error(
+            Fault::engine,
+            fmt::format(
+                "ONNX Runtime {} already runs with {} thread{} in this process and cannot run "
+                "with {} too",
+                library_->version(), threads_, threads_ == 1 ? "" : "s", threads),
+            "end the engines, programs and values with the other number first, or use another "
+            "process");
+    }
+    if (process_ != ::getpid()) {
+        throw Error(Fault::engine,
+                    fmt::format("ONNX Runtime {} was started before this process was forked: its "
+                                "threads are not here",
+                                library_->version()),
+                    "compile nothing before the fork, or use 1 thread");
+    }
+}
+
 std::shared_ptr<Environment> Environment::acquire(const std::shared_ptr<Library>& library,
                                                   int threads,
                                                   const std::shared_ptr<LogTarget>& log) {
     const std::lock_guard lock(library->mutex_);
     if (auto existing = library->environment_.lock()) {
-        if (threads == 1 || threads == existing->threads_) {
-            return existing;
-        }
-        throw Error(
-            Fault::engine,
-            fmt::format("ONNX Runtime {} already runs with {} in this process and cannot run with "
-                        "{} threads too",
-                        library->version_,
-                        existing->threads_ == 1 ? "1 thread"
-                                                : fmt::format("{} threads", existing->threads_),
-                        threads),
-            "end the programs and values made with the other number first, or use another process");
+        existing->check_use(threads);
+        return existing;
     }
     const std::shared_ptr<Environment> made(new Environment(library, threads, log));
     library->environment_ = made;

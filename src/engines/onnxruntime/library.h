@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -63,6 +65,9 @@ public:
     Environment& operator=(const Environment&) = delete;
     ~Environment();
 
+    // Throws Error(engine) as `acquire` does: may a program with `threads` be made with this one?
+    void check_use(int threads) const;
+
     const Library& library() const { return *library_; }
     const Api& api() const { return library_->api(); }
     const Env* get() const { return env_; }
@@ -76,6 +81,7 @@ private:
     std::shared_ptr<Library> library_;
     std::shared_ptr<LogTarget> log_;  // messages that belong to no session
     int threads_;
+    pid_t process_;  // that has the threads
     Env* env_ = nullptr;
     MemoryInfo* host_ = nullptr;
     Allocator* allocator_ = nullptr;  // the library's own

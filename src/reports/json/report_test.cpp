@@ -35,7 +35,7 @@ TEST(JsonReport, HoldsEverything) {
     report.verdict = false;
     const auto text = json(report);
     const auto from = text.find("  \"context\"");
-    EXPECT_EQ(text.substr(0, 53),
+    EXPECT_EQ(text.substr(0, 54),
               "{\n  \"schema\": \"trocar.report/1\",\n  \"tool\": \"profile\",\n");
     EXPECT_EQ(text.substr(from),
               R"(  "context": {"seed":7},

@@ -14,6 +14,7 @@ constexpr std::size_t gap = 2;           // columns between columns
 constexpr int deepest = 16;              // levels of a tree that are drawn
 constexpr std::size_t comfortable = 20;  // a text is not cut below this to keep an optional column
 constexpr std::size_t comfortable_tree = 30;
+constexpr std::size_t narrowest_title = 8;
 constexpr std::size_t least = 8;  // a text is not cut below this at all
 
 // The lines from a row of a tree to its parent: "│  ├─ ". One per row, in order.
@@ -58,7 +59,7 @@ std::vector<std::string> title_lines(const std::string& title, std::size_t conte
     for (const auto& word : wrap(title, 1)) {
         widest_word = std::max(widest_word, display_width(word));
     }
-    return wrap(title, std::max(content, widest_word));
+    return wrap(title, std::max({content, widest_word, narrowest_title}));
 }
 
 // Numbers with units line up at the digits: "512 B  " above "97.5 MiB".
@@ -246,10 +247,32 @@ std::size_t totals_from(const std::vector<Row>& rows) {
     return at == 0 ? rows.size() : at;
 }
 
+// A sentence that ends a row and is too long for its column goes on below; a word is cut. Not in
+// a tree, whose lines would be torn.
+std::vector<std::string> prose_in(const std::vector<Laid>& columns, std::size_t row) {
+    const auto& last = columns.back();
+    const bool tree = std::any_of(columns.begin(), columns.end(),
+                                  [](const Laid& laid) { return laid.column->tree; });
+    if (tree || !last.shrinks || display_width(last.texts[row]) <= last.width) {
+        return {};
+    }
+    auto lines = wrap(last.texts[row], last.width);
+    for (auto& line : lines) {
+        line = ellipsis(line, last.width);
+    }
+    return lines;
+}
+
+void append_line(std::string& out, std::string& line, bool strong, const Paint& paint) {
+    line.erase(line.find_last_not_of(' ') + 1);
+    out += (strong ? paint.bold(line) : line) + '\n';
+}
+
 void append_rows(std::string& out, const Table& table, const std::vector<Laid>& columns,
                  const std::vector<std::string>& tree, const Paint& paint) {
+    const auto whole = total(columns, [](const Laid& c) { return c.width; });
     std::string rule;
-    for (auto i = total(columns, [](const Laid& c) { return c.width; }); i > 0; --i) {
+    for (std::size_t i = 0; i < whole; ++i) {
         rule += "─";
     }
     rule = paint.dim(rule) + '\n';
@@ -259,14 +282,19 @@ void append_rows(std::string& out, const Table& table, const std::vector<Laid>& 
         if (row == totals) {
             out += rule;
         }
-        const bool strong = table.rows[row].strong;
+        const Paint emphasis = table.rows[row].strong ? Paint{} : paint;
+        const auto prose = prose_in(columns, row);
         std::string line;
         for (const auto& laid : columns) {
-            line += cell_in(laid, row, tree, strong ? Paint{} : paint);
+            const bool wrapped = !prose.empty() && &laid == &columns.back();
+            line += wrapped ? prose.front() : cell_in(laid, row, tree, emphasis);
             line.append(gap, ' ');
         }
-        line.erase(line.find_last_not_of(' ') + 1);
-        out += (strong ? paint.bold(line) : line) + '\n';
+        append_line(out, line, table.rows[row].strong, paint);
+        for (std::size_t i = 1; i < prose.size(); ++i) {
+            line = std::string(whole - columns.back().width, ' ') + prose[i];
+            append_line(out, line, table.rows[row].strong, paint);
+        }
     }
 }
 

@@ -28,8 +28,9 @@ std::string pads(const std::vector<std::int64_t>& values) {
     if (all_are(values, values[0])) {
         return fmt::format("{}", values[0]);
     }
-    if (values.size() % 2 == 0 && std::equal(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(half),
-                                             values.begin() + static_cast<std::ptrdiff_t>(half))) {
+    if (values.size() % 2 == 0 &&
+        std::equal(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(half),
+                   values.begin() + static_cast<std::ptrdiff_t>(half))) {
         return sizes({values.begin(), values.begin() + static_cast<std::ptrdiff_t>(half)}, false);
     }
     return fmt::format("{}", fmt::join(values, ","));
@@ -51,7 +52,8 @@ template <class T>
 std::string list_text(const std::vector<T>& values) {
     constexpr std::size_t most = 16;
     std::size_t shown = std::min(values.size(), most);
-    std::string text = fmt::format("{}", fmt::join(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(shown), ","));
+    std::string text = fmt::format(
+        "{}", fmt::join(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(shown), ","));
     return shown < values.size() ? fmt::format("{},… ({})", text, values.size()) : text;
 }
 
@@ -68,11 +70,15 @@ struct ValueText {
     std::string operator()(const Type& v) const { return type_text(v); }
     std::string operator()(const std::vector<std::int64_t>& v) const { return list_text(v); }
     std::string operator()(const std::vector<float>& v) const { return list_text(v); }
-    std::string operator()(const std::vector<std::string>& v) const { return shorten(list_text(v)); }
+    std::string operator()(const std::vector<std::string>& v) const {
+        return shorten(list_text(v));
+    }
     std::string operator()(const std::vector<Constant>& v) const {
         return fmt::format("{} tensors", v.size());
     }
-    std::string operator()(const std::vector<Type>& v) const { return fmt::format("{} types", v.size()); }
+    std::string operator()(const std::vector<Type>& v) const {
+        return fmt::format("{} types", v.size());
+    }
 };
 
 // Attributes of a window, in the order in which they are shown.
@@ -85,9 +91,8 @@ constexpr Window window[] = {
     {"strides", "s", 1}, {"pads", "p", 0}, {"dilations", "d", 1}, {"group", "g", 1}};
 
 bool is_window(const std::string& name) {
-    return name == "kernel_shape" ||
-           std::any_of(std::begin(window), std::end(window),
-                       [&](const Window& w) { return name == w.name; });
+    return name == "kernel_shape" || std::any_of(std::begin(window), std::end(window),
+                                                 [&](const Window& w) { return name == w.name; });
 }
 
 // Values that say nothing: what the operator does anyway.
@@ -97,14 +102,23 @@ bool is_usual(const Op& op, const Attribute& a) {
         std::variant<std::int64_t, float, const char*> value;
     };
     static constexpr Usual usual[] = {
-        {"auto_pad", "NOTSET"},  {"ceil_mode", std::int64_t{0}},     {"storage_order", std::int64_t{0}},
-        {"transA", std::int64_t{0}},          {"transB", std::int64_t{0}},
-        {"training_mode", std::int64_t{0}},   {"count_include_pad", std::int64_t{0}},
-        {"direction", "forward"},             {"reduction", "none"},
-        {"stash_type", std::int64_t{1}},      {"allowzero", std::int64_t{0}},
-        {"noop_with_empty_axes", std::int64_t{0}}, {"linear_before_reset", std::int64_t{0}},
-        {"layout", std::int64_t{0}},          {"saturate", std::int64_t{1}},
-        {"cubic_coeff_a", -0.75F},            {"extrapolation_value", 0.0F},
+        {"auto_pad", "NOTSET"},
+        {"ceil_mode", std::int64_t{0}},
+        {"storage_order", std::int64_t{0}},
+        {"transA", std::int64_t{0}},
+        {"transB", std::int64_t{0}},
+        {"training_mode", std::int64_t{0}},
+        {"count_include_pad", std::int64_t{0}},
+        {"direction", "forward"},
+        {"reduction", "none"},
+        {"stash_type", std::int64_t{1}},
+        {"allowzero", std::int64_t{0}},
+        {"noop_with_empty_axes", std::int64_t{0}},
+        {"linear_before_reset", std::int64_t{0}},
+        {"layout", std::int64_t{0}},
+        {"saturate", std::int64_t{1}},
+        {"cubic_coeff_a", -0.75F},
+        {"extrapolation_value", 0.0F},
         {"exclude_outside", std::int64_t{0}},
     };
     for (const Usual& u : usual) {
@@ -123,7 +137,8 @@ bool is_usual(const Op& op, const Attribute& a) {
     }
     const auto* f = std::get_if<float>(&a.value);
     bool one = f != nullptr && *f == 1.0F;
-    if ((op.type == "Gemm" || op.type == "FusedMatMul") && one && (a.name == "alpha" || a.name == "beta")) {
+    if ((op.type == "Gemm" || op.type == "FusedMatMul") && one &&
+        (a.name == "alpha" || a.name == "beta")) {
         return true;
     }
     return op.type == "BatchNormalization" && (a.name == "momentum" || a.name == "spatial");
@@ -171,7 +186,8 @@ std::string attribute_text(const OpFacts& facts) {
         if ((slides && is_window(a.name)) || is_usual(op, a)) {
             continue;
         }
-        std::string value = a.reference.empty() ? std::visit(ValueText{}, a.value) : "@" + a.reference;
+        std::string value =
+            a.reference.empty() ? std::visit(ValueText{}, a.value) : "@" + a.reference;
         if (!value.empty()) {
             parts.push_back(fmt::format("{}={}", a.name, value));
         }

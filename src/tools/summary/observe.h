@@ -14,10 +14,11 @@ namespace trocar::summary {
 struct ObserveHooks {
     std::function<void(std::size_t done, std::size_t total)> progress;
     std::function<bool()> interrupted;
+    bool run_all = false;  // also ops whose shapes an equal op has shown already
 };
 
-// Runs the model once, op by op, and puts the shapes and dtypes it sees into `scope`; of a branch those
-// of the one taken, of a loop those of its first iteration. Ops that cannot run are noted in
+// Runs the model once, op by op, and puts the shapes and dtypes it sees into `scope`; of a branch
+// those of the one taken, of a loop those of its first iteration. Ops that cannot run are noted in
 // Scope::failures, and the run goes on without them. Throws Error(input) on inputs that do not
 // fit, Error(interrupted) when the hook says so; what was seen by then is in `scope`.
 void observe(Scope& scope, const Model& model, const std::shared_ptr<Engine>& engine,

@@ -129,8 +129,8 @@ private:
         if (use.role == Role::weight) {
             use.counts = weights_.insert(use.constant).second;
         } else {
-            use.counts = !weights_.contains(use.constant) &&
-                         vectors_.insert({use.constant, layer}).second;
+            use.counts =
+                !weights_.contains(use.constant) && vectors_.insert({use.constant, layer}).second;
         }
         if (is_parameter(use.role)) {
             auto [job, fresh] = jobs_.try_emplace(use.constant, inventory_.jobs.size());

@@ -24,24 +24,24 @@ struct ConstantUse {
 
 // What the layers of a model have.
 //
-// A parameter is a constant in a parameter's role (trocar/counting.h). One constant behind several ops:
-// a matrix or kernel is tied, and counts once; a vector counts once for each layer, because exporters
-// store equal vectors of different layers once. Ops are the same layer when they have the same module
-// path, or, where there is none, the same matrix. `stored` counts every constant once.
+// A parameter is a constant in a parameter's role (trocar/counting.h). One constant behind several
+// ops: a matrix or kernel is tied, and counts once; a vector counts once for each layer, because
+// exporters store equal vectors of different layers once. Ops are the same layer when they have the
+// same module path, or, where there is none, the same matrix. `stored` counts every constant once.
 struct Inventory {
     std::map<const Scope*, std::map<OpId, std::vector<ConstantUse>>> uses;
     std::vector<ScanJob> jobs;  // one for each stored parameter
 
     std::uint64_t parameters = 0;
     std::uint64_t parameter_bytes = 0;
-    std::uint64_t stored = 0;        // parameters, every constant once
+    std::uint64_t stored = 0;  // parameters, every constant once
     std::uint64_t stored_bytes = 0;
     std::uint64_t stored_tensors = 0;
     std::uint64_t buffers = 0;
     std::uint64_t buffer_bytes = 0;
-    std::uint64_t constants = 0;     // every constant once
+    std::uint64_t constants = 0;  // every constant once
     std::uint64_t constant_bytes = 0;
-    std::uint64_t unread = 0;        // constants that nothing reads
+    std::uint64_t unread = 0;  // constants that nothing reads
     std::uint64_t unread_bytes = 0;
     std::map<DType, std::pair<std::uint64_t, std::uint64_t>> by_dtype;  // stored parameters, bytes
 

@@ -21,7 +21,8 @@ std::size_t extent_of(std::span<const std::int64_t> shape, std::size_t from, std
 
 PatternFinder::PatternFinder(std::span<const std::int64_t> shape, WeightAxes axes) {
     elements_ = extent_of(shape, 0, shape.size());
-    for (auto [axis, number] : {std::pair{&output_, axes.output}, std::pair{&reduced_, axes.reduced}}) {
+    for (auto [axis, number] :
+         {std::pair{&output_, axes.output}, std::pair{&reduced_, axes.reduced}}) {
         axis->extent = extent_of(shape, number, number + 1);
         axis->inner = extent_of(shape, number + 1, shape.size());
         axis->zeros.resize(axis->extent);

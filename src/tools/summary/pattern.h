@@ -10,8 +10,8 @@
 
 namespace trocar::summary {
 
-// Finds the structure in the zeros of one weight, from flags that say which elements are zero, fed in
-// order. Memory goes with the length of one row, not with the weight.
+// Finds the structure in the zeros of one weight, from flags that say which elements are zero, fed
+// in order. Memory goes with the length of one row, not with the weight.
 class PatternFinder {
 public:
     PatternFinder(std::span<const std::int64_t> shape, WeightAxes axes);

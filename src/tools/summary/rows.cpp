@@ -14,7 +14,9 @@ namespace {
 
 constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
 
-std::uint64_t plus(std::uint64_t a, std::uint64_t b) { return a > most - std::min(b, most) ? most : a + b; }
+std::uint64_t plus(std::uint64_t a, std::uint64_t b) {
+    return a > most - std::min(b, most) ? most : a + b;
+}
 
 std::uint64_t times(std::uint64_t a, std::uint64_t b) {
     std::uint64_t result = 0;
@@ -104,8 +106,9 @@ private:
         row.times_known = place.times_known;
         row.taken = place.taken;
         row.label = label_of(op);
-        row.type = op.domain.empty() || op.domain == "ai.onnx" ? op.type
-                                                               : fmt::format("{}:{}", op.domain, op.type);
+        row.type = op.domain.empty() || op.domain == "ai.onnx"
+                       ? op.type
+                       : fmt::format("{}:{}", op.domain, op.type);
         row.attributes = attribute_text(facts);
         row.structure = structure_of(row, facts);
         row.has_bodies = scope.bodies_of(id) != nullptr;
@@ -182,7 +185,8 @@ private:
         if (row.sums.weights == 0 || row.sums.zeros == 0) {
             return row.sums.macs;
         }
-        double share = 1 - static_cast<double>(row.sums.zeros) / static_cast<double>(row.sums.weights);
+        double share =
+            1 - static_cast<double>(row.sums.zeros) / static_cast<double>(row.sums.weights);
         return static_cast<std::uint64_t>(static_cast<double>(row.sums.macs) * share + 0.5);
     }
 
@@ -262,7 +266,9 @@ private:
 
 }  // namespace
 
-std::uint64_t Sums::flops() const { return plus(times(macs, 2), other_flops); }
+std::uint64_t Sums::flops() const {
+    return plus(times(macs, 2), other_flops);
+}
 
 void Sums::add(const Sums& more, std::uint64_t n) {
     ops += more.ops * n;

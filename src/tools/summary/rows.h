@@ -41,21 +41,21 @@ struct OpRow {
 
     const Scope* scope = nullptr;
     OpId op = OpId::none;
-    std::size_t place = 0;        // in order, within its graph
-    std::size_t inside = none;    // row of the op whose body it is in
-    std::string body;             // which body: "then_branch"
-    std::string label;            // last part of its name, its type when it has none
-    std::string type;             // with the domain where it is not the dialect's own
+    std::size_t place = 0;      // in order, within its graph
+    std::size_t inside = none;  // row of the op whose body it is in
+    std::string body;           // which body: "then_branch"
+    std::string label;          // last part of its name, its type when it has none
+    std::string type;           // with the domain where it is not the dialect's own
     std::string attributes;
-    std::uint64_t times = 1;      // how often it runs in one run of the model
-    bool times_known = true;      // false: `times` is for one iteration
-    bool taken = true;            // false: in a branch that the run did not go into
-    bool has_bodies = false;      // its sums are those of its bodies
+    std::uint64_t times = 1;  // how often it runs in one run of the model
+    bool times_known = true;  // false: `times` is for one iteration
+    bool taken = true;        // false: in a branch that the run did not go into
+    bool has_bodies = false;  // its sums are those of its bodies
     OpCount count;
-    Sums sums;                    // of one run of the model; `times` is in it
+    Sums sums;                                  // of one run of the model; `times` is in it
     std::optional<std::uint64_t> output_bytes;  // of one time
-    std::string pattern;          // of the zeros of its weight
-    std::string no_zeros;         // why zeros are not known
+    std::string pattern;                        // of the zeros of its weight
+    std::string no_zeros;                       // why zeros are not known
     std::uint64_t structure = 0;  // equal for ops of equal type, attributes, shapes and dtypes
 };
 
@@ -85,7 +85,8 @@ struct Rows {
 Rows count_rows(const Scope& scope, const Inventory& inventory, const std::vector<Zeros>& zeros,
                 bool ran);
 
-// The inputs and outputs of an op as texts; constants that are no parameters are left out of inputs.
+// The inputs and outputs of an op as texts; constants that are no parameters are left out of
+// inputs.
 std::vector<std::string> input_texts(const OpRow& row);
 std::vector<std::string> output_texts(const OpRow& row);
 // Where the shapes of its outputs come from: "run", "declared", "unavailable: why".

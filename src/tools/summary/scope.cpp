@@ -16,7 +16,8 @@ class Reader {
 public:
     explicit Reader(const Model& model) {
         for (const auto& f : model.functions) {
-            functions_.try_emplace(fmt::format("{}:{}:{}", f->domain, f->name, f->overload), f.get());
+            functions_.try_emplace(fmt::format("{}:{}:{}", f->domain, f->name, f->overload),
+                                   f.get());
         }
     }
 
@@ -110,7 +111,8 @@ private:
             };
             if (const auto* one = std::get_if<std::shared_ptr<Graph>>(&a.value); one && *one) {
                 add(*one);
-            } else if (const auto* many = std::get_if<std::vector<std::shared_ptr<Graph>>>(&a.value)) {
+            } else if (const auto* many =
+                           std::get_if<std::vector<std::shared_ptr<Graph>>>(&a.value)) {
                 for (const auto& graph : *many) {
                     add(graph);
                 }

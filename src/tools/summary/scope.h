@@ -37,14 +37,16 @@ struct Body {
     std::optional<std::uint64_t> times;  // how often the op runs it; absent: unknown
 };
 
-// A graph and what is known of its tensors, by handle; with the bodies of its ops. Refers to the graph.
+// A graph and what is known of its tensors, by handle; with the bodies of its ops. Refers to the
+// graph.
 struct Scope {
     const Graph* graph = nullptr;
     std::shared_ptr<const Graph> owner;  // of a graph made for this call of a function
-    const Scope* outer = nullptr;        // the graph around; nullptr for the model's graph and for functions
+    const Scope* outer =
+        nullptr;  // the graph around; nullptr for the model's graph and for functions
     std::vector<Fact> tensors;
-    std::deque<Constant> made;           // what Constant ops give as plain attributes
-    std::vector<bool> passes_constant;   // by OpId: its outputs are constants, it is no layer
+    std::deque<Constant> made;          // what Constant ops give as plain attributes
+    std::vector<bool> passes_constant;  // by OpId: its outputs are constants, it is no layer
     std::map<OpId, std::vector<Body>> bodies;
     std::map<OpId, std::string> failures;  // why an op did not run
     std::map<OpId, std::int64_t> limits;   // of the iterations of loops, as a run was given them
@@ -54,12 +56,12 @@ struct Scope {
     const std::vector<Body>* bodies_of(OpId op) const;
 };
 
-// What the file says: declared types, constants, bodies of control flow and functions. A function that
-// calls itself is followed no further.
+// What the file says: declared types, constants, bodies of control flow and functions. A function
+// that calls itself is followed no further.
 std::unique_ptr<Scope> read_scope(const Model& model);
 
-// Brings what a body captures and what a function is given up to date with the graph around it, and the
-// number of times bodies run where shapes tell. After a run.
+// Brings what a body captures and what a function is given up to date with the graph around it, and
+// the number of times bodies run where shapes tell. After a run.
 void settle(Scope& scope);
 
 // A value that is known from a file as a fact.
@@ -69,8 +71,8 @@ Fact fact_of(const Constant& constant);
 // The op with its tensors, as counting takes it.
 OpFacts facts_of(const Scope& scope, OpId op);
 
-// The shape as a report shows it: "1x3x224x224", with the dtype where it is not f32; the declared type
-// where there is no shape.
+// The shape as a report shows it: "1x3x224x224", with the dtype where it is not f32; the declared
+// type where there is no shape.
 std::string text_of(const Fact& fact);
 
 }  // namespace trocar::summary

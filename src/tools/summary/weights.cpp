@@ -36,7 +36,8 @@ ZeroTest zero_test(DType dtype, std::uint64_t code) {
         default:
             break;
     }
-    bool usable = width == 2 || width == 4 || width == 8 || width == 16 || width == 32 || width == 64;
+    bool usable =
+        width == 2 || width == 4 || width == 8 || width == 16 || width == 32 || width == 64;
     if (!usable) {
         return {};
     }
@@ -50,7 +51,8 @@ std::uint64_t count_words(Bytes bytes, ZeroTest test) {
     std::size_t count = bytes.size() / sizeof(Word);
     const std::byte* at = bytes.data();
     std::uint64_t zeros = 0;
-    while (count > 0) {  // short runs with a counter as wide as the words: the compiler vectorizes them
+    while (count >
+           0) {  // short runs with a counter as wide as the words: the compiler vectorizes them
         std::size_t run = std::min<std::size_t>(count, sizeof(Word) == 1 ? 255 : 4096);
         Word found = 0;
         for (std::size_t i = 0; i < run; ++i) {
@@ -143,8 +145,8 @@ Zeros scan(const ScanJob& job) {
     try {
         result.elements = c.element_count();
         if (c.is_sparse()) {
-            result.zeros = result.elements - std::min<std::uint64_t>(result.elements,
-                                                                     c.values().element_count());
+            result.zeros = result.elements -
+                           std::min<std::uint64_t>(result.elements, c.values().element_count());
             result.pattern = "COO";
             return result;
         }

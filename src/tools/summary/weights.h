@@ -15,8 +15,9 @@ struct ScanJob {
     const Constant* constant = nullptr;
     std::optional<WeightAxes> axes;
     DType as = DType::undefined;  // of the elements, where bytes hold packed ones; else undefined
-    std::uint64_t zero_code = 0;  // the stored number that stands for 0: a quantization's zero point
-    std::string skip;             // not empty: why zeros cannot be counted
+    std::uint64_t zero_code =
+        0;             // the stored number that stands for 0: a quantization's zero point
+    std::string skip;  // not empty: why zeros cannot be counted
 };
 
 struct Zeros {
@@ -28,8 +29,8 @@ struct Zeros {
     std::string unavailable;  // not empty: why there are no numbers
 };
 
-// One pass at the speed of memory; a second one where there are zeros enough for a pattern. Pages of
-// mapped files are given back on the way: resident memory does not grow with the model.
+// One pass at the speed of memory; a second one where there are zeros enough for a pattern. Pages
+// of mapped files are given back on the way: resident memory does not grow with the model.
 Zeros scan(const ScanJob& job);
 
 // All of them, with `threads` threads; in the order of the jobs.
