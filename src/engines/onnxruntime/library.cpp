@@ -134,13 +134,39 @@ std::string without_locations(std::string text) {
     return text;
 }
 
+// "Non-zero status code returned while running Add node. Name:'sum' Status Message: no memory" →
+// "Add 'sum': no memory".
+std::string with_op_first(std::string text) {
+    constexpr std::string_view before = "Non-zero status code returned while running ";
+    constexpr std::string_view between = " node. Name:'";
+    constexpr std::string_view after = "' Status Message: ";
+    for (std::size_t start = 0; (start = text.find(before, start)) != std::string::npos;) {
+        const auto type = start + before.size();
+        const auto type_end = text.find(between, type);
+        const auto name = type_end + between.size();
+        const auto name_end =
+            type_end == std::string::npos ? std::string::npos : text.find(after, name);
+        if (name_end == std::string::npos) {
+            break;
+        }
+        auto op = text.substr(type, type_end - type);
+        if (name_end > name) {
+            op += fmt::format(" '{}'", text.substr(name, name_end - name));
+        }
+        op += ": ";
+        text.replace(start, name_end + after.size() - start, op);
+        start += op.size();
+    }
+    return text;
+}
+
 }  // namespace
 
 std::string trim_message(std::string_view message) {
     if (const auto stack = message.find("\nStacktrace:"); stack != std::string_view::npos) {
         message = message.substr(0, stack);
     }
-    auto text = without_locations(std::string(message));
+    auto text = without_locations(with_op_first(std::string(message)));
     // "condition was false. reason": the reason is what tells.
     constexpr std::string_view was_false = " was false. ";
     if (const auto at = text.find(was_false);

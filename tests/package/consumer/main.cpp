@@ -64,7 +64,12 @@ bool run(const std::vector<std::string>& args) {
     good &=
         expect(right * 100 >= labels.element_count() * 97, "at least 97 % of the digits are right");
 
-    // The same with a program per op, every value between them seen.
+    // The same with a program per op, every value between them seen. Where the engine fuses ops of
+    // the whole model the last bits may differ, so it is compared with the whole unfused.
+    trocar::SessionOptions plain;
+    plain.compile.optimize = trocar::CompileOptions::Optimize::none;
+    trocar::Session unfused(model, engine, plain);
+    const trocar::Value unfused_logits = unfused.run(inputs).at(0).value;
     trocar::SessionOptions cut;
     cut.cut = trocar::every_op();
     trocar::Session op_by_op(model, engine, cut);
@@ -72,7 +77,7 @@ bool run(const std::vector<std::string>& args) {
     const trocar::Value again =
         op_by_op.run(inputs, [&](const trocar::SegmentRun&) { ++seen; }).at(0).value;
     good &= expect(seen == model.graph.op_count(), "every op ran by itself");
-    good &= expect(std::ranges::equal(logits.bytes(), again.bytes()),
+    good &= expect(std::ranges::equal(unfused_logits.bytes(), again.bytes()),
                    "cut and whole give the same bits");
 
     // An edit: the logits' signs are turned.
