@@ -564,21 +564,5 @@ TEST(OrtEngines, RefuseALibraryThatIsNotOnnxRuntime) {
     EXPECT_NE(std::string(e.what()).find("it has no function OrtGetApiBase"), std::string::npos);
 }
 
-TEST(OrtEngines, ParseTheirTextForm) {
-    const auto options = parse_engine("onnxruntime:/opt/ort,provider=cuda,device_id=1");
-    EXPECT_EQ(options.name, "onnxruntime");
-    EXPECT_EQ(options.path, "/opt/ort");
-    ASSERT_EQ(options.options.size(), 2U);
-    EXPECT_EQ(options.options[1].first, "device_id");
-    EXPECT_EQ(options.options[1].second, "1");
-    EXPECT_EQ(parse_engine("onnxruntime").path, "");
-    for (const char* wrong : {"", ":x", "a:", "a,", "a,b", "a,=b"}) {
-        EXPECT_EQ(error_of([&] { parse_engine(wrong); }).fault(), Fault::usage) << wrong;
-    }
-    EngineOptions unknown;
-    unknown.name = "tea";
-    EXPECT_EQ(error_of([&] { open_engine(unknown); }).fault(), Fault::usage);
-}
-
 }  // namespace
 }  // namespace trocar
