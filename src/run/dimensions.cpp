@@ -109,24 +109,22 @@ std::string Dimensions::text(const Type& type) const {
     return parts.empty() ? declared : fmt::format("{} with {}", declared, fmt::join(parts, ", "));
 }
 
-std::string Dimensions::missing_options(const std::string& input, const Type& type) const {
-    std::vector<std::string> options;
-    std::vector<std::string> whole;  // the shape, for dimensions that have no name
+std::vector<std::string> Dimensions::missing(const std::string& input, const Type& type) const {
+    std::vector<std::string> sizes;
+    std::vector<std::int64_t> whole;  // the shape, for dimensions that have no name
     bool nameless = false;
     for (const auto& dim : of(type)) {
         const auto found = size(dim);
-        whole.push_back(fmt::format("{}", found.value_or(1)));
+        whole.push_back(found.value_or(1));
         nameless = nameless || (!found && dim.symbol.empty());
-        auto option = fmt::format("--shape {}=1", dim.symbol);
-        if (!found && std::find(options.begin(), options.end(), option) == options.end()) {
-            options.push_back(std::move(option));
+        if (!found) {
+            sizes.push_back(fmt::format("{}=1", dim.symbol));
         }
     }
-    if (options.empty()) {
-        return fmt::format("--shape {}=1,3,224,224", input);
+    if (sizes.empty()) {
+        return {fmt::format("{}=1,3,224,224", input)};
     }
-    return nameless ? fmt::format("--shape {}={}", input, fmt::join(whole, ","))
-                    : fmt::format("{}", fmt::join(options, " "));
+    return nameless ? std::vector{fmt::format("{}={}", input, fmt::join(whole, ","))} : sizes;
 }
 
 }  // namespace trocar

@@ -33,8 +33,9 @@ public:
 
     // "f32[batch,3] with batch=4": the type with what was chosen for it.
     std::string text(const Type& type) const;
-    // How to give the sizes that are missing: "--shape batch=1 --shape length=1".
-    std::string missing_options(const std::string& input, const Type& type) const;
+    // How to give the sizes that are missing: "batch=1", "length=1", or "x=1,3" where they have no
+    // name.
+    std::vector<std::string> missing(const std::string& input, const Type& type) const;
 
     // The dimensions of a tensor, or of what a sequence or an optional holds; empty: unknown.
     static std::vector<Dim> of(const Type& type);

@@ -325,7 +325,8 @@ private:
             return;
         }
         if (!slot.fill) {
-            if (!slot.required) {
+            const bool optional = slot.type->kind == Type::Kind::optional;
+            if (!slot.required && !(optional && fill_)) {
                 return;
             }
             if (!fill_) {
@@ -350,10 +351,13 @@ private:
             return;
         }
         if (!slot.value) {
-            const auto how = dimensions_.missing_options(slot.name, *slot.type);
             fault(fmt::format("input '{}' ({}): {} must be given", slot.name, type_text(*slot.type),
-                              fmt::join(unknown, ", ")),
-                  fmt::format("give it with {}", how));
+                              fmt::join(unknown, ", ")));
+            for (auto& size : dimensions_.missing(slot.name, *slot.type)) {
+                if (!known(sizes_, size)) {
+                    sizes_.push_back(std::move(size));
+                }
+            }
         } else if (!unknown.empty()) {
             notes_.push_back(fmt::format("input '{}': {} taken as {}", slot.name,
                                          fmt::join(unknown, ", "), *spec_.unknown_dims));
@@ -390,15 +394,18 @@ private:
 
     // --- Result ------------------------------------------------------------------------------
 
-    [[noreturn]] void throw_faults() const {
-        const auto hint = fmt::format("{}", fmt::join(hints_, "\n        "));
+    [[noreturn]] void throw_faults() {
+        if (!sizes_.empty()) {
+            hints_.push_back(
+                fmt::format("sizes are given with --shape {}", fmt::join(sizes_, " --shape ")));
+        }
+        const auto hint = fmt::format("{}", fmt::join(hints_, "; "));
         if (faults_.size() == 1) {
             throw Error(Fault::input, faults_.front(), hint);
         }
-        throw Error(
-            Fault::input,
-            fmt::format("the inputs do not fit the model:\n  {}", fmt::join(faults_, "\n  ")),
-            hint);
+        throw Error(Fault::input,
+                    fmt::format("the inputs do not fit the model: {}", fmt::join(faults_, "; ")),
+                    hint);
     }
 
     Inputs collect() {
@@ -422,6 +429,7 @@ private:
     bool missing_ = false;  // the hint on missing inputs was given
     std::vector<std::string> faults_;
     std::vector<std::string> hints_;
+    std::vector<std::string> sizes_;  // that --shape must give: "batch=1"
     std::vector<std::string> notes_;
 };
 

@@ -97,11 +97,10 @@ TEST_F(InputsTest, ASymbolLearnedFromAFileHoldsForGeneratedInputs) {
 
 TEST_F(InputsTest, AllFaultsComeInOneMessage) {
     EXPECT_EQ(fault(model(), spec({"imgae=zeros"})),
-              "the inputs do not fit the model:\n"
-              "  the model has no input 'imgae'\n"
-              "  input 'image' (f32[batch,3,4]) is not given\n"
-              "  input 'mask' (i64[batch,?]) is not given | did you mean 'image'?\n"
-              "        give it with --input image=FILE, or all that is missing with --fill random");
+              "the inputs do not fit the model: the model has no input 'imgae'; "
+              "input 'image' (f32[batch,3,4]) is not given; "
+              "input 'mask' (i64[batch,?]) is not given | did you mean 'image'?; "
+              "give it with --input image=FILE, or all that is missing with --fill random");
 }
 
 TEST_F(InputsTest, UnknownSizesAreNamed) {
@@ -111,12 +110,11 @@ TEST_F(InputsTest, UnknownSizesAreNamed) {
         "that is missing with --fill random");
     EXPECT_EQ(fault(model(), spec({}, {"mask=1,1", "batch=2"}, "zeros")),
               "--shape gives input 'mask' 1x1, but the model takes i64[batch,?] with batch=2");
-    EXPECT_EQ(fault(model(), spec({}, {}, "zeros")),
-              "the inputs do not fit the model:\n"
-              "  input 'image' (f32[batch,3,4]): 'batch' must be given\n"
-              "  input 'mask' (i64[batch,?]): 'batch', dimension 1 must be given | "
-              "give it with --shape batch=1\n"
-              "        give it with --shape mask=1,1");
+    EXPECT_EQ(
+        fault(model(), spec({}, {}, "zeros")),
+        "the inputs do not fit the model: input 'image' (f32[batch,3,4]): 'batch' must be given; "
+        "input 'mask' (i64[batch,?]): 'batch', dimension 1 must be given | "
+        "sizes are given with --shape batch=1 --shape mask=1,1");
 }
 
 TEST_F(InputsTest, UnknownSizesMayBeChosenByTheTool) {
@@ -144,10 +142,9 @@ TEST_F(InputsTest, WrongTypesAndShapesAreNamedWithBothSides) {
 TEST_F(InputsTest, ANameIsOnlyNeededWhereItIsNotClear) {
     EXPECT_EQ(make_inputs(one_input(), spec({"random"})).values[0].name, "x:0");
     EXPECT_EQ(fault(model(), spec({"zeros"}, {"batch=1"}, "zeros")),
-              "the inputs do not fit the model:\n"
-              "  'zeros' does not say which input it is for\n"
-              "  input 'mask' (i64[batch,?]): dimension 1 must be given | write image=zeros\n"
-              "        give it with --shape mask=1,1");
+              "the inputs do not fit the model: 'zeros' does not say which input it is for; "
+              "input 'mask' (i64[batch,?]): dimension 1 must be given | write image=zeros; "
+              "sizes are given with --shape mask=1,1");
 }
 
 TEST_F(InputsTest, GivenTwiceIsAFault) {
@@ -217,6 +214,13 @@ TEST_F(InputsTest, SequencesAndOptionalsAreGeneratedFromWhatTheyHold) {
     model.graph.add_input("s", sequence);
     const auto made = make_inputs(model, spec({}, {}, "ones"));
     EXPECT_EQ(value_text(made.values[0].value), "sequence of 1");
+    Type optional;
+    optional.kind = Type::Kind::optional;
+    optional.element = {Type::tensor(DType::f32, Shape{2})};
+    Model maybe;
+    maybe.graph.add_input("o", optional);
+    EXPECT_EQ(value_text(make_inputs(maybe, spec({}, {}, "ones")).values.at(0).value), "f32 2");
+    EXPECT_EQ(make_inputs(maybe, spec({})).values.size(), 0u);
     Type map;
     map.kind = Type::Kind::map;
     map.dtype = DType::i64;

@@ -125,14 +125,13 @@ __attribute__((target("sha,sse4.1,ssse3"))) void mix_x86(State& state, const std
     state = {high[3], high[2], low[3], low[2], high[1], high[0], low[1], low[0]};
 }
 
-void mix(State& state, const std::byte* at, std::size_t blocks) {
-    static const bool fast = has_sha_instructions();
-    fast ? mix_x86(state, at, blocks) : mix_portable(state, at, blocks);
-}
-
 #else
 
-void mix(State& state, const std::byte* at, std::size_t blocks) {
+bool has_sha_instructions() {
+    return false;
+}
+
+void mix_x86(State& state, const std::byte* at, std::size_t blocks) {
     mix_portable(state, at, blocks);
 }
 
@@ -141,9 +140,14 @@ void mix(State& state, const std::byte* at, std::size_t blocks) {
 }  // namespace
 
 // The first 32 bits of the fractional parts of the square roots of the first 8 primes.
-Sha256::Sha256()
-    : state_{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+Sha256::Sha256(Using what)
+    : portable_(what == Using::portable || !has_sha_instructions()),
+      state_{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
              0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19} {}
+
+void Sha256::mix(const std::byte* at, std::size_t blocks) {
+    portable_ ? mix_portable(state_, at, blocks) : mix_x86(state_, at, blocks);
+}
 
 void Sha256::add(Bytes bytes) {
     total_ += bytes.size();
@@ -155,10 +159,10 @@ void Sha256::add(Bytes bytes) {
         if (filled_ < block_.size()) {
             return;
         }
-        mix(state_, block_.data(), 1);
+        mix(block_.data(), 1);
         filled_ = 0;
     }
-    mix(state_, bytes.data(), bytes.size() / 64);
+    mix(bytes.data(), bytes.size() / 64);
     const auto rest = bytes.subspan(bytes.size() / 64 * 64);
     std::copy(rest.begin(), rest.end(), block_.begin());
     filled_ = rest.size();

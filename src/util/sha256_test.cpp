@@ -12,8 +12,8 @@ Bytes bytes_of(std::string_view text) {
     return std::as_bytes(std::span(text.data(), text.size()));
 }
 
-std::string sha256(std::string_view text) {
-    Sha256 hash;
+std::string sha256(std::string_view text, Sha256::Using what = Sha256::Using::best) {
+    Sha256 hash(what);
     hash.add(bytes_of(text));
     return hash.hex();
 }
@@ -43,6 +43,15 @@ TEST(Sha256, DoesNotDependOnHowTheBytesComeIn) {
             EXPECT_EQ(hash.hex(), sha256(whole)) << length << " in pieces of " << piece;
         }
     }
+}
+
+TEST(Sha256, IsTheSameWithoutTheInstructionsOfTheCpu) {
+    for (std::size_t length = 0; length < 300; ++length) {
+        const std::string text(length, static_cast<char>(length));
+        EXPECT_EQ(sha256(text, Sha256::Using::portable), sha256(text));
+    }
+    EXPECT_EQ(sha256("abc", Sha256::Using::portable),
+              "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }
 
 TEST(Sha256, ReadsFiles) {

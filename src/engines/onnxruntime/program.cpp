@@ -83,13 +83,11 @@ public:
         for (const auto id : graph.outputs()) {
             output_names_.push_back(graph.tensor(id).name);
         }
-        for (const auto& name : input_names_) {
-            c_input_names_.push_back(name.c_str());
-        }
         for (const auto& name : output_names_) {
             c_output_names_.push_back(name.c_str());
         }
-        input_values_.resize(input_names_.size());
+        given_names_.resize(input_names_.size());
+        given_values_.resize(input_names_.size());
         output_values_.resize(output_names_.size());
         wrapped_.resize(input_names_.size());
         wrapped_data_.resize(input_names_.size());
@@ -148,11 +146,12 @@ private:
     std::vector<std::string> input_names_;
     std::vector<std::string> output_names_;
     std::vector<Type> input_types_;
-    std::vector<const char*> c_input_names_;
     std::vector<const char*> c_output_names_;
 
     // Scratch of one run, sized once.
-    std::vector<const OrtValue*> input_values_;
+    std::size_t given_ = 0;  // inputs with a value
+    std::vector<const char*> given_names_;
+    std::vector<const OrtValue*> given_values_;
     std::vector<OrtValue*> output_values_;
     std::vector<Owned> wrapped_;             // inputs that are not the engine's own
     std::vector<const void*> wrapped_data_;  // where the tensors among them lie
@@ -161,23 +160,35 @@ private:
 
 void OrtProgram::take_inputs(std::span<const Value> inputs) {
     any_wrapped_ = false;
+    given_ = 0;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-        input_values_[i] = own_value(*environment_, inputs[i]);
         wrapped_data_[i] = nullptr;
-        if (input_values_[i] != nullptr) {
-            continue;
+        const auto* value = own_value(*environment_, inputs[i]);
+        if (value != nullptr ? !is_there(*environment_, value)
+                             : inputs[i].kind() == Value::Kind::none) {
+            if (input_types_[i].kind != Type::Kind::optional) {
+                throw Error(
+                    Fault::engine,
+                    fmt::format("input '{}' is not optional and has no value", input_names_[i]));
+            }
+            continue;  // an input that is not given is an optional without value
         }
-        try {
-            wrapped_[i] = wrap(*environment_, inputs[i], input_types_[i]);
-        } catch (const Error& e) {
-            throw Error(e.fault(), fmt::format("input '{}': {}", input_names_[i], e.what()),
-                        e.hint());
+        if (value == nullptr) {
+            try {
+                wrapped_[i] = wrap(*environment_, inputs[i], input_types_[i]);
+            } catch (const Error& e) {
+                throw Error(e.fault(), fmt::format("input '{}': {}", input_names_[i], e.what()),
+                            e.hint());
+            }
+            value = wrapped_[i].get();
+            if (inputs[i].is_tensor() && inputs[i].dtype() != DType::string) {
+                wrapped_data_[i] = inputs[i].bytes().data();
+                any_wrapped_ = true;
+            }
         }
-        input_values_[i] = wrapped_[i].get();
-        if (inputs[i].is_tensor() && inputs[i].dtype() != DType::string) {
-            wrapped_data_[i] = inputs[i].bytes().data();
-            any_wrapped_ = true;
-        }
+        given_names_[given_] = input_names_[i].c_str();
+        given_values_[given_] = value;
+        ++given_;
     }
 }
 
@@ -185,16 +196,16 @@ void OrtProgram::take_inputs(std::span<const Value> inputs) {
 // caller's, and must live on with it.
 std::shared_ptr<const void> OrtProgram::borrowed_from(OrtValue* output,
                                                       std::span<const Value> inputs) {
-    ValueType type{};
+    if (!is_there(*environment_, output)) {
+        return nullptr;
+    }
+    int tensor = 0;
     void* data = nullptr;
-    library().check(api()(get_value_type, output, &type), "describe an output");
-    if (type != ValueType::tensor) {
+    library().check(api()(is_tensor, output, &tensor), "describe an output");
+    if (tensor == 0) {
         return nullptr;
     }
-    if (auto* status = api()(get_tensor_data, output, &data); status != nullptr) {
-        api()(release_status, status);  // an optional without value
-        return nullptr;
-    }
+    library().check(api()(get_tensor_data, output, &data), "read an output");
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         if (wrapped_data_[i] != nullptr && wrapped_data_[i] == data) {
             return inputs[i].body();
@@ -212,9 +223,9 @@ void OrtProgram::run(std::span<const Value> inputs, std::span<Value> outputs) {
     }
     take_inputs(inputs);
     std::fill(output_values_.begin(), output_values_.end(), nullptr);
-    auto* status = api()(run_session, session_, nullptr, c_input_names_.data(),
-                         input_values_.data(), input_values_.size(), c_output_names_.data(),
-                         output_values_.size(), output_values_.data());
+    auto* status =
+        api()(run_session, session_, nullptr, given_names_.data(), given_values_.data(), given_,
+              c_output_names_.data(), output_values_.size(), output_values_.data());
     for (auto& value : wrapped_) {
         value.reset();
     }

@@ -68,11 +68,15 @@ public:
 private:
     struct Description;
     Description describe() const;
+    DType item_dtype() const;
 
     std::shared_ptr<Environment> environment_;
     std::shared_ptr<const void> keep_;
     Owned value_;  // last: goes first
 };
+
+// Has it a value? An optional may have none; then nothing else may be asked of it.
+bool is_there(const Environment& environment, const OrtValue* value);
 
 // The OrtValue behind a Value when it was made with the library of `environment`; nullptr:
 // another's.
@@ -82,8 +86,8 @@ const OrtValue* own_value(const Environment& environment, const Value& value);
 // the result, strings excepted. Throws Error(engine) on what the engine cannot take.
 Owned wrap_tensor(const Environment& environment, const Value& value, bool copy = false);
 
-// Any value that is not the engine's own, for an input declared as `type`. Parts of sequences and
-// maps are copied.
+// Any value but none that is not the engine's own, for an input declared as `type`. Parts of
+// sequences and maps are copied.
 Owned wrap(const Environment& environment, const Value& value, const Type& type);
 
 }  // namespace trocar::ort

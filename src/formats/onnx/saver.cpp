@@ -257,7 +257,9 @@ void write_file(const Model& model, const fs::path& path, const SaveOptions& opt
 }
 
 Encoded encode(const Model& model, const EncodeOptions& options) {
+    constexpr std::uint64_t beyond = std::uint64_t{1} << 50;
     Encoded result;
+    result.location = options.location;
     const auto main = [&](const Constant& constant,
                           std::string_view name) -> std::optional<ExternalData> {
         const auto size = constant.stored_bytes();
@@ -266,7 +268,8 @@ Encoded encode(const Model& model, const EncodeOptions& options) {
             return std::nullopt;
         }
         result.left_out.emplace_back(name, constant);
-        return ExternalData{.location = "*trocar*", .offset = 0, .length = size, .file = {}};
+        return ExternalData{
+            .location = options.location, .offset = beyond, .length = size, .file = {}};
     };
     result.bytes =
         write_model(model, {.main = main, .nested = nowhere, .attribute = nowhere, .moves = true})

@@ -73,9 +73,13 @@ Table problem_table(const std::vector<Problem>& problems) {
 // Into a folder means: under the same name, as cp does it.
 fs::path target_of(const Options& options) {
     std::error_code ignored;
-    return fs::is_directory(options.out, ignored)
-               ? fs::path(options.out) / fs::path(options.model).filename()
-               : fs::path(options.out);
+    if (fs::is_directory(options.out, ignored)) {
+        return fs::path(options.out) / fs::path(options.model).filename();
+    }
+    if (options.out.ends_with('/')) {
+        throw Error(Fault::usage, fmt::format("there is no folder '{}'", options.out));
+    }
+    return options.out;
 }
 
 Report convert(const Options& options, Context& context) {
