@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <map>
 
 #include "util/files.h"
@@ -14,9 +15,10 @@ namespace fs = std::filesystem;
 class EngineFolders : public testing::Test {
 protected:
     void SetUp() override {
-        root = fs::canonical(testing::TempDir()) / "trocar_engine_search";
-        fs::remove_all(root);
-        fs::create_directories(root);
+        // Tests run at the same time: each has a folder of its own.
+        auto pattern = (fs::canonical(testing::TempDir()) / "trocar_XXXXXX").string();
+        ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+        root = pattern;
     }
     void TearDown() override { fs::remove_all(root); }
 

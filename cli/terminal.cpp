@@ -11,6 +11,7 @@
 
 #include "trocar/error.h"
 #include "util/display.h"
+#include "util/text.h"
 
 namespace trocar::cli {
 
@@ -71,14 +72,30 @@ bool only_ascii() {
     return false;
 }
 
+namespace {
+
+// Text of several lines stays so, the further ones set in.
+std::string lines(std::string_view text, std::size_t indent) {
+    std::string all;
+    for (const auto& line : split(text, '\n')) {
+        if (!all.empty()) {
+            all += "\n" + std::string(indent, ' ');
+        }
+        all += printable(trim(line));
+    }
+    return all;
+}
+
+}  // namespace
+
 std::string complaint(std::string_view label, std::string_view sentence, std::string_view hint,
                       bool colour) {
     const auto* strong = colour ? (label.empty() ? "\x1b[1;31m" : "\x1b[1;33m") : "";
     const auto* dim = colour ? "\x1b[2m" : "";
     const auto* end = colour ? "\x1b[0m" : "";
-    auto text = fmt::format("{}trocar: {}{}{}\n", strong, label, end, printable(sentence));
+    auto text = fmt::format("{}trocar: {}{}{}\n", strong, label, end, lines(sentence, 4));
     if (!hint.empty()) {
-        text += fmt::format("  {}hint:{} {}\n", dim, end, printable(hint));
+        text += fmt::format("  {}hint:{} {}\n", dim, end, lines(hint, 8));
     }
     return text;
 }

@@ -31,7 +31,7 @@ public:
     public:
         virtual ~Body() = default;
         virtual Kind kind() const = 0;
-        virtual DType dtype() const { return DType::undefined; }
+        virtual DType dtype() const { return DType::undefined; }  // of a sequence: of its tensors
         virtual Shape shape() const { return {}; }
         virtual Device device() const { return {}; }
         virtual Bytes bytes() const { return {}; }  // host tensors, not strings
@@ -88,5 +88,9 @@ std::string value_text(const Value& value);
 
 // The declared type that fits a value.
 Type type_of(const Value& value);
+
+// A value as `declared` wants it: files do not tell an optional from a sequence of at most one, so
+// where an optional is declared such a sequence is opened.
+Value fit_optional(const Value& value, const Type& declared);
 
 }  // namespace trocar

@@ -208,7 +208,7 @@ Type type_of(const Value& value) {
         case Value::Kind::sequence:
             type.kind = Type::Kind::sequence;
             // Items of a sequence may differ in shape: only the type of their elements is common.
-            type.element.push_back(items.empty()               ? Type{}
+            type.element.push_back(items.empty()               ? Type::tensor(value.dtype())
                                    : items.front().is_tensor() ? Type::tensor(items.front().dtype())
                                                                : type_of(items.front()));
             return type;
@@ -227,6 +227,19 @@ Type type_of(const Value& value) {
             return type;
     }
     return type;
+}
+
+Value fit_optional(const Value& value, const Type& declared) {
+    if (declared.kind != Type::Kind::optional || value.kind() != Value::Kind::sequence) {
+        return value;
+    }
+    const auto items = value.items();
+    const bool of_sequence =
+        !declared.element.empty() && declared.element.front().kind == Type::Kind::sequence;
+    if (items.size() == 1 && (!of_sequence || items[0].kind() == Value::Kind::sequence)) {
+        return items[0];
+    }
+    return items.empty() && !of_sequence ? Value{} : value;
 }
 
 }  // namespace trocar

@@ -275,5 +275,71 @@ TEST(Isolated, RefusesNonsenseFromTheChild) {
     EXPECT_FALSE(child->alive());
 }
 
+// y = relu(x)
+Model relu() {
+    Model model;
+    model.format = "onnx";
+    model.dialect = "onnx";
+    model.ir_version = 8;
+    model.opsets = {{"", 17}};
+    model.graph.name = "g";
+    OpSpec spec;
+    spec.type = "Relu";
+    spec.inputs = {model.graph.add_input("x", Type::tensor(DType::f32))};
+    spec.outputs = {model.graph.add_tensor("y", Type::tensor(DType::f32))};
+    const auto outputs = spec.outputs;
+    model.graph.append(std::move(spec));
+    model.graph.set_outputs(outputs);
+    return model;
+}
+
+Isolated::Work work_of(std::shared_ptr<Program> program) {
+    return [program](const Values& inputs) -> Values {
+        const std::vector<Value> given{inputs.at(0).value};
+        std::vector<Value> outputs(1);
+        program->run(given, outputs);
+        return {{"y", outputs[0]}};
+    };
+}
+
+// The real engine, in a child.
+class IsolatedEngine : public testing::Test {
+protected:
+    void SetUp() override {
+        options_.path = TROCAR_SOURCE_DIR "/.deps/onnxruntime-1.31.1";
+        options_.threads = 2;
+        if (!std::filesystem::exists(options_.path)) {
+            GTEST_SKIP() << "no ONNX Runtime in the dependency folder";
+        }
+    }
+    EngineOptions options_;
+};
+
+TEST_F(IsolatedEngine, RunsAndFailsAsItDoesHere) {
+    Isolated child(
+        [this](const Log&) { return work_of(open_engine(options_)->compile(relu(), {})); }, {});
+    EXPECT_EQ(child.run({{"x", floats({-1, 2})}})[0].value.as<float>()[1], 2);
+    EXPECT_NE(sentence_of([&] {
+                  child.run({{"x", Value::tensor(DType::i64, {1})}});
+              }).find("ONNX Runtime could not run the program"),
+              std::string::npos);
+    EXPECT_EQ(child.run({{"x", floats({-1, 3})}})[0].value.as<float>()[1], 3);
+}
+
+TEST_F(IsolatedEngine, MayBeOpenHereWhenNothingIsCompiled) {
+    const auto engine = open_engine(options_);
+    Isolated child([&](const Log&) { return work_of(engine->compile(relu(), {})); }, {});
+    EXPECT_EQ(child.run({{"x", floats({-1, 2})}})[0].value.as<float>()[1], 2);
+}
+
+TEST_F(IsolatedEngine, RefusesThreadsThatStayedBehind) {
+    const auto engine = open_engine(options_);
+    const auto program = engine->compile(relu(), {});
+    EXPECT_NE(sentence_of([&] {
+                  Isolated([&](const Log&) { return work_of(engine->compile(relu(), {})); }, {});
+              }).find("was started before this process was forked"),
+              std::string::npos);
+}
+
 }  // namespace
 }  // namespace trocar

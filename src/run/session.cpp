@@ -173,7 +173,8 @@ struct Session::Parts {
             }
         }
         for (const auto& input : inputs) {
-            set(*graph().find_tensor(input.name), input.value);
+            const auto id = *graph().find_tensor(input.name);
+            set(id, fit_optional(input.value, graph().tensor(id).type));
         }
     }
 

@@ -19,6 +19,8 @@ struct OrtValue;
 struct MemoryInfo;
 struct Allocator;
 struct TensorInfo;
+struct TypeInfo;
+struct SequenceInfo;
 struct CudaOptions;
 struct TensorRtOptions;
 struct KeyValuePairs;
@@ -144,12 +146,18 @@ inline constexpr Function<Status*(const OrtValue*, std::size_t*)> get_string_byt
 inline constexpr Function<Status*(const OrtValue*, void* text, std::size_t size, std::size_t* offsets, std::size_t count)>
     get_strings{54, "GetStringTensorContent"};
 inline constexpr Function<Status*(const OrtValue*, ValueType*)> get_value_type{67, "GetValueType"};
+inline constexpr Function<Status*(const OrtValue*, int*)> is_tensor{50, "IsTensor"};  // cheaper than the type
 inline constexpr Function<Status*(const OrtValue*, int*)> has_value{192, "HasValue"};
 inline constexpr Function<Status*(OrtValue*, void**)> get_tensor_data{51, "GetTensorMutableData"};
 inline constexpr Function<Status*(const OrtValue*, TensorInfo**)> get_tensor_info{65, "GetTensorTypeAndShape"};
 inline constexpr Function<Status*(const TensorInfo*, ElementType*)> get_element_type{60, "GetTensorElementType"};
 inline constexpr Function<Status*(const TensorInfo*, std::size_t*)> get_rank{61, "GetDimensionsCount"};
 inline constexpr Function<Status*(const TensorInfo*, std::int64_t*, std::size_t rank)> get_dimensions{62, "GetDimensions"};
+inline constexpr Function<Status*(const OrtValue*, TypeInfo**)> get_type_info{66, "GetTypeInfo"};
+inline constexpr Function<void(TypeInfo*)> release_type_info{98, "ReleaseTypeInfo"};
+inline constexpr Function<Status*(const TypeInfo*, const SequenceInfo**)> as_sequence_info{104, "CastTypeInfoToSequenceTypeInfo"};
+inline constexpr Function<Status*(const SequenceInfo*, TypeInfo**)> get_item_type{107, "GetSequenceElementType"};
+inline constexpr Function<Status*(const TypeInfo*, const TensorInfo**)> as_tensor_info{55, "CastTypeInfoToTensorInfo"};
 inline constexpr Function<void(TensorInfo*)> release_tensor_info{99, "ReleaseTensorTypeAndShapeInfo"};
 inline constexpr Function<Status*(const OrtValue*, const MemoryInfo**)> get_tensor_memory{194, "GetTensorMemoryInfo"};
 inline constexpr Function<Status*(const OrtValue*, std::size_t*)> get_item_count{81, "GetValueCount"};

@@ -40,8 +40,8 @@ std::vector<Entry> declared() {
         release_cuda_options, append_cuda, create_tensorrt_options, update_tensorrt_options,
         release_tensorrt_options, append_tensorrt, create_session, create_session_from_array,
         release_session, run_session, create_tensor_view, create_tensor, create_value,
-        release_value, resize_string, get_string_bytes, get_strings, get_value_type, has_value,
-        get_tensor_data, get_tensor_info, get_element_type, get_rank, get_dimensions,
+        release_value, resize_string, get_string_bytes, get_strings, get_value_type, is_tensor,
+        has_value, get_tensor_data, get_tensor_info, get_element_type, get_rank, get_dimensions,
         release_tensor_info, get_tensor_memory, get_item_count, get_item, create_cpu_memory_info,
         release_memory_info, get_memory_name, get_memory_id, get_default_allocator,
         create_allocator, release_allocator, get_allocator_stats, get_pair, release_pairs);
@@ -67,6 +67,7 @@ const std::map<std::string, std::size_t> facts{
     {"SetIntraOpNumThreads", 24},
     {"CreateTensorAsOrtValue", 48},
     {"CreateTensorWithDataAsOrtValue", 49},
+    {"IsTensor", 50},
     {"GetTensorMutableData", 51},
     {"GetStringTensorDataLength", 53},
     {"GetStringTensorContent", 54},

@@ -199,10 +199,10 @@ std::shared_ptr<const void> OrtProgram::borrowed_from(OrtValue* output,
     if (!is_there(*environment_, output)) {
         return nullptr;
     }
-    ValueType type{};
+    int tensor = 0;
     void* data = nullptr;
-    library().check(api()(get_value_type, output, &type), "describe an output");
-    if (type != ValueType::tensor) {
+    library().check(api()(is_tensor, output, &tensor), "describe an output");
+    if (tensor == 0) {
         return nullptr;
     }
     library().check(api()(get_tensor_data, output, &data), "read an output");

@@ -121,11 +121,14 @@ Value::Kind OrtBody::kind() const {
     if (!is_there(*environment_, value_.get())) {
         return Value::Kind::none;
     }
+    int tensor = 0;
+    check(*environment_, call(is_tensor, value_.get(), &tensor), "describe a value");
+    if (tensor != 0) {
+        return Value::Kind::tensor;
+    }
     ValueType type{};
     check(*environment_, call(get_value_type, value_.get(), &type), "describe a value");
     switch (type) {
-        case ValueType::tensor:
-            return Value::Kind::tensor;
         case ValueType::sparse_tensor:
             return Value::Kind::sparse_tensor;
         case ValueType::sequence:
@@ -138,9 +141,39 @@ Value::Kind OrtBody::kind() const {
 }
 
 DType OrtBody::dtype() const {
-    const auto k = kind();
-    return k == Value::Kind::tensor || k == Value::Kind::sparse_tensor ? dtype_of(describe().type)
-                                                                       : DType::undefined;
+    switch (kind()) {
+        case Value::Kind::tensor:
+        case Value::Kind::sparse_tensor:
+            return dtype_of(describe().type);
+        case Value::Kind::sequence:
+            return item_dtype();
+        default:
+            return DType::undefined;
+    }
+}
+
+// An empty sequence, too, knows what it is a sequence of.
+DType OrtBody::item_dtype() const {
+    constexpr const char* what = "describe a sequence";
+    const auto& call = environment_->api();
+    const auto release = [&call](TypeInfo* p) { call(release_type_info, p); };
+    using Owner = std::unique_ptr<TypeInfo, decltype(release)>;
+    TypeInfo* info = nullptr;
+    check(*environment_, call(get_type_info, value_.get(), &info), what);
+    const Owner owner(info, release);
+    const SequenceInfo* sequence = nullptr;
+    check(*environment_, call(as_sequence_info, info, &sequence), what);
+    TypeInfo* item = nullptr;
+    check(*environment_, call(get_item_type, sequence, &item), what);
+    const Owner item_owner(item, release);
+    const TensorInfo* tensor = nullptr;
+    check(*environment_, call(as_tensor_info, item, &tensor), what);
+    if (tensor == nullptr) {
+        return DType::undefined;  // a sequence of maps
+    }
+    ElementType type = 0;
+    check(*environment_, call(get_element_type, tensor, &type), what);
+    return dtype_of(type);
 }
 
 Shape OrtBody::shape() const {
@@ -186,6 +219,9 @@ Bytes OrtBody::bytes() const {
 }
 
 std::vector<std::string> OrtBody::strings() const {
+    if (kind() != Value::Kind::tensor) {
+        return {};
+    }
     const auto description = describe();
     if (dtype_of(description.type) != DType::string) {
         return {};

@@ -68,6 +68,7 @@ public:
 private:
     struct Description;
     Description describe() const;
+    DType item_dtype() const;
 
     std::shared_ptr<Environment> environment_;
     std::shared_ptr<const void> keep_;

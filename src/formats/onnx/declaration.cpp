@@ -168,7 +168,7 @@ Declaration read_declaration(const File& file, Bytes message, int depth) {
 }
 
 Rope write_declaration(std::string_view name, const Type& type, Bytes base) {
-    const File file{"", base, nullptr, {}};
+    const File file{"", base, nullptr, {}, false};
     Rewrite message(base);
     message.text(value_info::name, name);
     const bool same = !base.empty() && read_declaration(file, base, 0).type == type;

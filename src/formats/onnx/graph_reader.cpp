@@ -7,6 +7,7 @@
 #include "formats/onnx/declaration.h"
 #include "formats/onnx/schema.h"
 #include "trocar/error.h"
+#include "util/mapped_file.h"
 
 namespace trocar::onnx {
 
@@ -17,13 +18,38 @@ std::string describe_node(const OpSpec& spec, std::size_t number) {
                              : fmt::format("op {} ({} '{}')", number, spec.type, spec.name);
 }
 
+namespace {
+
+// Gives back the pages of a mapped file that a walk has passed: the system maps many more than are
+// looked at, and weights should not count as memory in use because somebody stepped over them.
+class Sweeper {
+public:
+    Sweeper(const File& file, Bytes walk) : mapped_(file.is_mapped), from_(walk.data()) {}
+
+    void passed(Bytes field) {
+        constexpr std::ptrdiff_t step = 1 << 21;
+        const auto end = field.data() + field.size();
+        if (mapped_ && end - from_ > step) {
+            release_pages({from_, end});
+            from_ = end;
+        }
+    }
+
+private:
+    bool mapped_;
+    const std::byte* from_;
+};
+
+}  // namespace
+
 Graph GraphReader::read(Bytes message, int depth, bool nested) {
+    Sweeper sweeper(*file_, message);
     GraphParts parts;
     parts.whole = message;
     std::string_view name;
     std::string_view doc;
     std::vector<Property> metadata;
-    for (Fields at(*file_, message, depth); at.next();) {
+    for (Fields at(*file_, message, depth); at.next(); sweeper.passed(at.whole())) {
         switch (at.number()) {
             case graph::node:
                 parts.nodes.push_back(at.bytes());
@@ -115,8 +141,10 @@ void GraphReader::add_inputs(Graph& graph, const GraphParts& parts, int depth) {
 }
 
 void GraphReader::add_constants(Graph& graph, const GraphParts& parts) {
+    Sweeper sweeper(*file_, parts.initializers.empty() ? Bytes() : parts.initializers.front());
     for (const auto message : parts.initializers) {
         add_constant(graph, message, read_tensor(file_, message, external_, "initializer"));
+        sweeper.passed(message);
     }
     for (const auto message : parts.sparse_initializers) {
         add_constant(graph, message, read_sparse(file_, message, external_, "initializer"));
@@ -303,22 +331,22 @@ std::vector<std::size_t> GraphReader::order(const Graph& graph, const std::vecto
     return result;
 }
 
-void GraphReader::declare(Graph& graph, TensorId id, Bytes message, int depth, GraphImage& image) {
+void GraphReader::declare(Graph& graph, TensorId id, Bytes message, Declaration declaration,
+                          GraphImage& image) {
     auto& tensor = graph.tensor_from_file(id);
     if (!tensor.declaration.bytes.empty() || message.empty()) {
         image.more_declarations.emplace(message.data(), id);
         return;
     }
-    auto read = read_declaration(*file_, message, depth);
     tensor.declaration.bytes = message;
     if (!tensor.constant || tensor.is_input) {
-        tensor.type = std::move(read.type);
+        tensor.type = std::move(declaration.type);
     }
     if (tensor.doc.empty()) {
-        tensor.doc = read.doc;
+        tensor.doc = declaration.doc;
     }
     if (tensor.metadata.empty()) {
-        tensor.metadata = std::move(read.metadata);
+        tensor.metadata = std::move(declaration.metadata);
     }
 }
 
@@ -326,12 +354,12 @@ void GraphReader::add_outputs(Graph& graph, const GraphParts& parts, int depth, 
                               GraphImage& image) {
     std::vector<TensorId> outputs;
     for (const auto message : parts.outputs) {
-        const auto name = read_declaration(*file_, message, depth + 1).name;
-        if (name.empty()) {
+        auto read = read_declaration(*file_, message, depth + 1);
+        if (read.name.empty()) {
             fail_in(*file_, message, fmt::format("output {} has no name", outputs.size()));
         }
-        outputs.push_back(resolve(graph, name, nested, nullptr, 0));
-        declare(graph, outputs.back(), message, depth + 1, image);
+        outputs.push_back(resolve(graph, read.name, nested, nullptr, 0));
+        declare(graph, outputs.back(), message, std::move(read), image);
     }
     for (const auto name : parts.output_names) {
         outputs.push_back(resolve(graph, name, nested, nullptr, 0));
@@ -346,9 +374,9 @@ void GraphReader::add_outputs(Graph& graph, const GraphParts& parts, int depth, 
 void GraphReader::add_declarations(Graph& graph, const GraphParts& parts, int depth,
                                    GraphImage& image) {
     for (const auto message : parts.value_infos) {
-        const auto name = read_declaration(*file_, message, depth + 1).name;
-        if (const auto id = graph.find_tensor(name)) {
-            declare(graph, *id, message, depth + 1, image);
+        auto read = read_declaration(*file_, message, depth + 1);
+        if (const auto id = graph.find_tensor(read.name)) {
+            declare(graph, *id, message, std::move(read), image);
         } else {
             image.more_declarations.emplace(message.data(), TensorId::none);
         }

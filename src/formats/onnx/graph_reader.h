@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "formats/onnx/declaration.h"
 #include "formats/onnx/external.h"
 #include "formats/onnx/reader.h"
 #include "formats/onnx/schema.h"
@@ -65,7 +66,8 @@ private:
                      GraphImage& image);
     void add_declarations(Graph& graph, const GraphParts& parts, int depth, GraphImage& image);
     // Makes `message` the declaration of the tensor, or one more when it has one.
-    void declare(Graph& graph, TensorId tensor, Bytes message, int depth, GraphImage& image);
+    static void declare(Graph& graph, TensorId tensor, Bytes message, Declaration declaration,
+                        GraphImage& image);
     void add_annotations(const Graph& graph, const GraphParts& parts, GraphImage& image);
 
     FilePtr file_;

@@ -56,7 +56,7 @@ namespace {
 template <class Id>
 std::vector<Id> in_file_order(Bytes base, Number number, const std::vector<Id>& all,
                               const std::unordered_map<const std::byte*, Id>& at) {
-    const File file{"", base, nullptr, {}};
+    const File file{"", base, nullptr, {}, false};
     std::vector<Id> order;
     order.reserve(all.size());
     std::unordered_set<Id> placed;
@@ -144,7 +144,7 @@ namespace {
 // Is this a SparseTensorProto rather than a TensorProto? Only that one has an element type,
 // field 2.
 bool is_sparse_message(Bytes message) {
-    const File file{"", message, nullptr, {}};
+    const File file{"", message, nullptr, {}, false};
     for (Fields at(file, message); at.next();) {
         if (at.number() > sparse::dims ||
             (at.number() == tensor::dtype && at.wire() == Wire::varint)) {
@@ -245,7 +245,7 @@ std::vector<GraphWriter::Declared> GraphWriter::declarations_in_file_order(Bytes
     }
     std::vector<Declared> order;
     std::unordered_set<TensorId> placed;
-    const File file{"", base, nullptr, {}};
+    const File file{"", base, nullptr, {}, false};
     const auto number = of_function ? function::value_info : graph::value_info;
     for (Fields field(file, base); field.next();) {
         if (field.number() != number) {
@@ -305,7 +305,7 @@ void GraphWriter::mention_annotations(Rewrite& message, Bytes base) const {
     if (image_ == nullptr || image_->annotated.empty()) {
         return;
     }
-    const File file{"", base, nullptr, {}};
+    const File file{"", base, nullptr, {}, false};
     std::vector<Bytes> all;
     for (Fields field(file, base); field.next();) {
         if (field.number() != graph::quantization) {
@@ -326,7 +326,7 @@ void GraphWriter::mention_annotations(Rewrite& message, Bytes base) const {
     message.list(graph::quantization, count,
                  [this, all = std::move(all)](Rope& out, std::size_t k, const Fields* slot) {
                      Rewrite one(all[k]);
-                     const File inside{"", all[k], nullptr, {}};
+                     const File inside{"", all[k], nullptr, {}, false};
                      std::vector<Property> parameters;
                      std::string name;
                      for (Fields at(inside, all[k]); at.next();) {

@@ -188,7 +188,8 @@ Model read_model(const FilePtr& file, ExternalFiles& external) {
 
 }  // namespace
 
-Model read_onnx(Bytes bytes, std::shared_ptr<const void> owner, const std::filesystem::path& path) {
+Model read_onnx(Bytes bytes, std::shared_ptr<const void> owner, const std::filesystem::path& path,
+                bool is_mapped) {
     const auto name = path.empty() ? std::string("the model") : path.string();
     auto folder = path.parent_path();
     if (!path.empty() && folder.empty()) {
@@ -197,7 +198,8 @@ Model read_onnx(Bytes bytes, std::shared_ptr<const void> owner, const std::files
     if (bytes.empty()) {
         throw Error(Fault::input, fmt::format("'{}' is empty", name));
     }
-    auto file = std::make_shared<const File>(File{name, bytes, std::move(owner), folder});
+    auto file =
+        std::make_shared<const File>(File{name, bytes, std::move(owner), folder, is_mapped});
     ExternalFiles external(name, folder);
     auto result = read_model(file, external);
     result.format = "onnx";
@@ -212,7 +214,7 @@ Model read_onnx(Bytes bytes, std::shared_ptr<const void> owner, const std::files
 
 Model read_file(const std::filesystem::path& path) {
     const auto mapped = MappedFile::open(path);
-    return read_onnx(mapped->bytes(), mapped, path);
+    return read_onnx(mapped->bytes(), mapped, path, true);
 }
 
 }  // namespace trocar::onnx

@@ -13,7 +13,9 @@ Model read_file(const std::filesystem::path& path);
 
 // A model from bytes that `owner` keeps alive (nullptr: the caller does). `path` names it in
 // messages; external data is looked for in its folder, and refused when `path` is empty.
-Model read_onnx(Bytes bytes, std::shared_ptr<const void> owner, const std::filesystem::path& path);
+// `is_mapped`: the bytes are those of a MappedFile, whose pages may be released.
+Model read_onnx(Bytes bytes, std::shared_ptr<const void> owner, const std::filesystem::path& path,
+                bool is_mapped = false);
 
 // What the graph itself does not hold of the file it was read from (Graph::image).
 struct GraphImage {

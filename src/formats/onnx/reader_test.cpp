@@ -167,7 +167,7 @@ TEST(Reader, DeepNestingIsRefused) {
 
 Rope function(std::string_view name, Rope node) {
     const auto bytes = node.str();
-    const File file{"", std::as_bytes(std::span(bytes)), nullptr, {}};
+    const File file{"", std::as_bytes(std::span(bytes)), nullptr, {}, false};
     Fields at(file, file.bytes);
     at.next();
     return test::message(

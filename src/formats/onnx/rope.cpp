@@ -149,7 +149,7 @@ void Rewrite::texts(std::uint32_t number, std::vector<std::string> values) {
 
 Rope Rewrite::finish() {
     // The base was read before, so this walk cannot fail; the file has no name to give.
-    const File file{"", base_, nullptr, {}};
+    const File file{"", base_, nullptr, {}, false};
     for (Fields at(file, base_); at.next();) {
         if (auto* list = find(at.number())) {
             ++list->slots;

@@ -38,7 +38,7 @@ bool stores(Bytes base, const Constant& constant) {
     if (base.empty()) {
         return false;
     }
-    const auto file = std::make_shared<const File>(File{"", base, nullptr, {}});
+    const auto file = std::make_shared<const File>(File{"", base, nullptr, {}, false});
     Shape dims;
     DType dtype = DType::undefined;
     for (Fields at(*file, base); at.next();) {
@@ -148,7 +148,7 @@ Rope write_sparse(const Constant& constant, std::optional<std::string_view> name
     Rewrite message(base);
     message.list(sparse::values, 1, part(sparse::values, constant.values(), name));
     message.list(sparse::indices, 1, part(sparse::indices, constant.indices(), std::nullopt));
-    const File file{"", base, nullptr, {}};
+    const File file{"", base, nullptr, {}, false};
     Shape dims;
     for (Fields at(file, base); at.next();) {
         if (at.number() == sparse::dims) {

@@ -239,7 +239,8 @@ std::vector<NamedValue> read_values(Bytes bytes, std::shared_ptr<const void> own
         return {NamedValue{}};
     }
     auto folder = path.parent_path().empty() ? std::filesystem::path(".") : path.parent_path();
-    const auto file = std::make_shared<const File>(File{name, bytes, std::move(owner), folder});
+    const auto file =
+        std::make_shared<const File>(File{name, bytes, std::move(owner), folder, false});
     ExternalFiles external(name, folder);
     ValueReader reader(file, external);
     const bool sequence = reader.could_be_sequence(bytes);

@@ -18,6 +18,7 @@ struct File {
     Bytes bytes;
     std::shared_ptr<const void> owner;  // keeps `bytes` alive
     std::filesystem::path folder;       // where external data lies; empty: nowhere
+    bool is_mapped = false;             // `bytes` are those of a MappedFile
 };
 
 enum class Wire : std::uint8_t { varint, fixed64, length, group_begin, group_end, fixed32 };

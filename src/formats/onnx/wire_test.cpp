@@ -9,7 +9,7 @@ namespace trocar::onnx {
 namespace {
 
 File file_of(std::string_view text) {
-    return {"f.onnx", std::as_bytes(std::span(text.data(), text.size())), nullptr, {}};
+    return {"f.onnx", std::as_bytes(std::span(text.data(), text.size())), nullptr, {}, false};
 }
 
 // Walks all fields; the sentence of the error, if any.

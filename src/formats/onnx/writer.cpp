@@ -23,7 +23,7 @@ namespace {
 
 // A domain is only written where it is another one: "ai.onnx" may stand for the empty one.
 void rewrite_domain(Rewrite& message, Number number, std::string_view domain, Bytes base) {
-    const File file{"", base, nullptr, {}};
+    const File file{"", base, nullptr, {}, false};
     std::string_view old;
     for (Fields at(file, base); at.next();) {
         if (at.number() == number) {

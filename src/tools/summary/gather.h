@@ -18,6 +18,7 @@ struct Options {
     std::vector<std::string> models;
     InputSpec inputs;
     bool no_run = false;
+    bool run_all = false;
     bool no_weights = false;
     bool flat = false;
     bool expand = false;

@@ -1,15 +1,22 @@
 #include "tools/summary/observe.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstring>
+#include <unordered_map>
 
+#include "tools/summary/body_inputs.h"
+#include "tools/summary/dependence.h"
 #include "trocar/error.h"
 #include "trocar/session.h"
+#include "util/mapped_file.h"
 
 namespace trocar::summary {
 namespace {
+
+constexpr std::size_t release_from = std::size_t{1} << 16;  // bytes of a constant worth giving back
 
 Fact fact_of(const Value& value) {
     Fact fact;
@@ -26,134 +33,278 @@ Fact fact_of(const Value& value) {
     return fact;
 }
 
+// A float tensor of ones: stands for values that nothing depends on.
+Value stand_in(const Fact& fact) {
+    Value value = Value::tensor(fact.dtype, *fact.shape);
+    std::span<std::byte> bytes = value.mutable_bytes();
+    auto fill = [&](auto one) {
+        for (std::size_t at = 0; at + sizeof one <= bytes.size(); at += sizeof one) {
+            std::memcpy(bytes.data() + at, &one, sizeof one);
+        }
+    };
+    switch (fact.dtype) {
+        case DType::f32:
+            fill(1.0F);
+            break;
+        case DType::f64:
+            fill(1.0);
+            break;
+        case DType::f16:
+            fill(std::uint16_t{0x3c00});
+            break;
+        case DType::bf16:
+            fill(std::uint16_t{0x3f80});
+            break;
+        default:
+            break;
+    }
+    return value;
+}
+
+// What a graph is run with.
+struct Given {
+    std::vector<NamedValue> inputs;
+    // What stands for tensors that a body captures, by the handle they have there: bodies within it
+    // look for them under their own names.
+    std::vector<std::pair<TensorId, Value>> captured;
+    std::vector<std::pair<TensorId, const Constant*>> captured_constants;
+};
+
 class Observer {
 public:
     Observer(const Model& model, std::shared_ptr<Engine> engine, const ObserveHooks& hooks)
         : model_(model), engine_(std::move(engine)), hooks_(hooks) {}
 
     // `model` holds the ops of `scope`, under the same handles.
-    void run(Scope& scope, const Model& model, const std::vector<NamedValue>& inputs,
-             bool outermost) {
-        for (const NamedValue& input : inputs) {
-            if (auto id = model.graph.find_tensor(input.name);
-                id && index(*id) < scope.tensors.size()) {
-                keep(scope, *id, input.value);
-            }
+    void run(Scope& scope, const Model& model, const Given& given) {
+        Run run{scope, model, make_plan(model, {}), {}, {}, {}, {}, opset_text(model)};
+        const Graph& graph = model.graph;
+        run.values.resize(graph.tensor_limit());
+        run.known.resize(graph.tensor_limit());
+        run.readers.resize(graph.tensor_limit());
+        run.matter = values_that_matter(graph, run.plan.constants);
+        for (TensorId id : graph.tensors()) {
+            run.readers[index(id)] = graph.tensor(id).uses.size();
         }
-        SessionOptions options{.cut = every_op(), .compile = {}, .streaming = true};
-        options.compile.optimize = CompileOptions::Optimize::none;
-        options.compile.low_memory = true;
-        Session session(model, engine_, options);
-        std::size_t total = session.plan().segments.size();
-        session.run_what_can(inputs, [&](const SegmentRun& run) {
+        start(run, given);
+        bool outermost = &model == &model_;
+        std::size_t done = 0;
+        for (OpId id : graph.ops()) {
             if (hooks_.interrupted && hooks_.interrupted()) {
                 throw Error(Fault::interrupted, "interrupted while the ops were run");
             }
             if (outermost && hooks_.progress) {
-                hooks_.progress(run.number + 1, total);
+                hooks_.progress(++done, graph.op_count());
             }
-            see(scope, model, run);
-        });
+            const Op& op = graph.op(id);
+            bool passes = op.outputs.size() == 1 && op.outputs[0] != TensorId::none &&
+                          run.plan.constants[index(op.outputs[0])] != nullptr;
+            if (!passes) {
+                see(run, id);
+            }
+            forget(run, op);
+        }
     }
 
 private:
-    static void keep(Scope& scope, TensorId id, const Value& value) {
-        const Constant* constant = scope.fact(id).constant;
-        scope.fact(id) = fact_of(value);
-        scope.fact(id).constant = constant;
+    static std::string opset_text(const Model& model) {
+        std::string text;
+        for (const OpSet& set : model.opsets) {
+            text += fmt::format("{} {}\n", set.domain, set.version);
+        }
+        return text;
     }
 
-    void see(Scope& scope, const Model& model, const SegmentRun& run) {
-        const Segment& segment = run.segment;
-        if (!run.failure.empty()) {
-            for (OpId id : segment.ops) {
-                scope.failures[id] = run.failure;
+    // One graph while it is run. Tables are indexed by TensorId.
+    struct Run {
+        Scope& scope;
+        const Model& model;
+        Plan plan;
+        std::vector<Value> values;
+        std::vector<bool> known;  // its shape is known, the value may have been left out
+        std::vector<bool> matter;
+        std::vector<std::size_t> readers;  // that are still to come
+        std::string opsets;
+    };
+
+    static void keep(Run& run, TensorId id, const Value& value) {
+        run.values[index(id)] = value;
+        run.known[index(id)] = true;
+        if (index(id) < run.scope.tensors.size()) {
+            const Constant* constant = run.scope.fact(id).constant;
+            run.scope.fact(id) = fact_of(value);
+            run.scope.fact(id).constant = constant;
+        }
+    }
+
+    static void start(Run& run, const Given& given) {
+        std::vector<std::string> faults = check_inputs(run.model, given.inputs);
+        if (!faults.empty()) {
+            throw Error(Fault::input, fmt::format("{}", fmt::join(faults, "; ")));
+        }
+        for (TensorId id : run.model.graph.inputs()) {
+            const Tensor& t = run.model.graph.tensor(id);
+            if (t.constant && run.plan.constants[index(id)] == nullptr) {
+                keep(run, id, Value::of(*t.constant));
             }
+        }
+        for (const NamedValue& input : given.inputs) {
+            if (auto id = run.model.graph.find_tensor(input.name)) {
+                keep(run, *id, input.value);
+            }
+        }
+        for (const auto& [id, value] : given.captured) {
+            keep(run, id, value);
+        }
+        for (const auto& [id, constant] : given.captured_constants) {
+            run.plan.constants[index(id)] = constant;
+            run.scope.fact(id) = summary::fact_of(*constant);
+        }
+    }
+
+    // Values live no longer than their last reader.
+    static void forget(Run& run, const Op& op) {
+        for (const auto* list : {&op.inputs, &op.captures}) {
+            for (TensorId id : *list) {
+                if (id == TensorId::none) {
+                    continue;
+                }
+                if (run.readers[index(id)] > 0 && --run.readers[index(id)] == 0) {
+                    run.values[index(id)] = {};
+                }
+                const Constant* constant = run.plan.constants[index(id)];
+                if (constant != nullptr && !constant->is_sparse() && !constant->is_string() &&
+                    constant->stored_bytes() >= release_from) {
+                    release_pages(constant->bytes());
+                }
+            }
+        }
+        for (TensorId id : op.outputs) {
+            if (id != TensorId::none && run.readers[index(id)] == 0) {
+                run.values[index(id)] = {};
+            }
+        }
+    }
+
+    void see(Run& run, OpId id) {
+        const Op& op = run.model.graph.op(id);
+        for (const auto* list : {&op.inputs, &op.captures}) {
+            for (TensorId t : *list) {
+                bool there = t == TensorId::none || run.plan.constants[index(t)] != nullptr ||
+                             run.known[index(t)];
+                if (!there) {
+                    run.scope.failures[id] =
+                        fmt::format("not run: '{}' has no value", run.model.graph.tensor(t).name);
+                    return;
+                }
+            }
+        }
+        try {
+            if (!recall(run, op, id)) {
+                execute(run, op, id);
+            }
+            auto bodies = run.scope.bodies.find(id);
+            if (bodies != run.scope.bodies.end()) {
+                enter(run, op, id, bodies->second);
+            }
+        } catch (const Error& e) {
+            if (e.fault() == Fault::interrupted) {
+                throw;
+            }
+            run.scope.failures[id] = fmt::format("{}: {}", run.model.graph.describe(id), e.what());
+        }
+    }
+
+    // Takes the shapes of an equal op that ran, when nothing depends on the values of this one.
+    bool recall(Run& run, const Op& op, OpId id) {
+        if (hooks_.run_all) {
+            return false;
+        }
+        for (TensorId t : op.outputs) {
+            if (t != TensorId::none && run.matter[index(t)]) {
+                return false;
+            }
+        }
+        std::optional<std::string> key = shape_key(run.scope, id, run.plan.constants);
+        auto found = key ? seen_.find(run.opsets + *key) : seen_.end();
+        if (found == seen_.end()) {
+            return false;
+        }
+        for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+            if (op.outputs[i] != TensorId::none) {
+                run.scope.fact(op.outputs[i]) = found->second[i];
+                run.known[index(op.outputs[i])] = true;
+            }
+        }
+        return true;
+    }
+
+    // Facts of the outputs of an op that ran, for those like it. Only floats: what stands for their
+    // values must not be taken for an index or a divisor.
+    void remember(Run& run, const Op& op, const std::optional<std::string>& key) {
+        if (!key) {
             return;
         }
-        for (std::size_t i = 0; i < segment.outputs.size() && i < run.outputs.size(); ++i) {
-            if (index(segment.outputs[i]) < scope.tensors.size()) {
-                keep(scope, segment.outputs[i], run.outputs[i]);
+        std::vector<Fact> facts;
+        for (TensorId t : op.outputs) {
+            facts.push_back(t == TensorId::none ? Fact{} : run.scope.fact(t));
+            if (t != TensorId::none && (!facts.back().shape || !is_float(facts.back().dtype))) {
+                return;
             }
         }
-        for (OpId id : segment.ops) {
-            auto bodies = scope.bodies.find(id);
-            if (bodies != scope.bodies.end()) {
-                enter(scope, model, id, bodies->second, run);
-            }
-        }
+        seen_.try_emplace(run.opsets + *key, std::move(facts));
     }
 
-    // The value of a tensor that the segment reads: what it was run with, or a constant.
-    static Value value_at(const Scope& scope, const SegmentRun& run, TensorId id) {
-        for (std::size_t i = 0; i < run.segment.inputs.size() && i < run.inputs.size(); ++i) {
-            if (run.segment.inputs[i] == id) {
-                return run.inputs[i];
+    void execute(Run& run, const Op& op, OpId id) {
+        std::optional<std::string> key = shape_key(run.scope, id, run.plan.constants);
+        std::vector<TensorId> outputs;
+        for (TensorId t : op.outputs) {
+            if (t != TensorId::none) {
+                outputs.push_back(t);
             }
         }
-        const Constant* constant = id == TensorId::none ? nullptr : scope.fact(id).constant;
-        return constant == nullptr ? Value() : Value::of(*constant);
-    }
-
-    // What the body's own inputs are for the first time it runs. Empty: not known how.
-    static std::vector<Value> first_inputs(const Scope& scope, const SegmentRun& run, const Op& op,
-                                           const Body& body) {
+        if (outputs.empty()) {
+            return;
+        }
+        Model part = extract_ops(run.model, std::span(&id, 1), outputs, run.plan.constants);
+        std::vector<TensorId> own(part.graph.inputs().begin(), part.graph.inputs().end());
         std::vector<Value> values;
-        auto given = [&](std::size_t slot) { return value_at(scope, run, op.inputs[slot]); };
-        if (body.function != nullptr) {
-            for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
-                values.push_back(given(slot));
+        for (TensorId input : own) {
+            TensorId outer = run.model.graph.find_tensor(part.graph.tensor(input).name).value();
+            Value& value = run.values[index(outer)];
+            if (value.kind() == Value::Kind::none) {
+                const Fact& fact = run.scope.fact(outer);
+                if (!fact.shape) {
+                    throw Error(Fault::engine, fmt::format("'{}' is an optional without a value",
+                                                           part.graph.tensor(input).name));
+                }
+                value = stand_in(fact);
             }
-        } else if (op.type == "Loop" && op.inputs.size() >= 2) {
-            values.push_back(Value::tensor(DType::i64, {}));
-            Value go = Value::tensor(DType::boolean, {});
-            go.mutable_bytes()[0] = std::byte{1};
-            values.push_back(go);
-            for (std::size_t slot = 2; slot < op.inputs.size(); ++slot) {
-                values.push_back(given(slot));
-            }
-        } else if (op.type == "Scan") {
-            auto scanned = static_cast<std::size_t>(std::clamp<std::int64_t>(
-                op.integer("num_scan_inputs", 0), 0, static_cast<std::int64_t>(op.inputs.size())));
-            std::size_t states = op.inputs.size() - scanned;
-            std::vector<std::int64_t> axes = op.integers("scan_input_axes");
-            for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
-                std::size_t n = slot - states;
-                values.push_back(slot < states
-                                     ? given(slot)
-                                     : first_slice(given(slot), n < axes.size() ? axes[n] : 0));
-            }
+            part.graph.set_type(input, type_of(value));
+            values.push_back(value);
         }
-        return values;
+        CompileOptions options{.optimize = CompileOptions::Optimize::none, .low_memory = true};
+        std::unique_ptr<Program> program = engine_->compile(part, options);
+        std::vector<Value> results(outputs.size());
+        program->run(values, results);
+        for (std::size_t i = 0; i < outputs.size(); ++i) {
+            keep(run, outputs[i], results[i]);
+        }
+        remember(run, op, key);
     }
 
-    // The first slice along an axis; of other axes than the first its values are zeros, as only the
-    // shape is asked for.
-    static Value first_slice(const Value& value, std::int64_t axis) {
-        if (!value.is_tensor()) {
+    // The value of a tensor: what flows there, or a constant.
+    static Value value_at(const Run& run, TensorId id) {
+        if (id == TensorId::none) {
             return {};
         }
-        Shape shape = value.shape();
-        auto rank = static_cast<std::int64_t>(shape.size());
-        axis += axis < 0 ? rank : 0;
-        if (axis < 0 || axis >= rank || shape[static_cast<std::size_t>(axis)] < 1) {
-            return {};
-        }
-        auto steps = static_cast<std::size_t>(shape[static_cast<std::size_t>(axis)]);
-        shape.erase(shape.begin() + axis);
-        bool plain = axis == 0 && bits(value.dtype()) >= 8;
-        if (!plain) {
-            return Value::tensor(value.dtype(), shape);
-        }
-        Bytes all = value.bytes();
-        return Value::copy(value.dtype(), shape, all.first(all.size() / steps));
+        const Constant* constant = run.plan.constants[index(id)];
+        return constant == nullptr ? run.values[index(id)] : Value::of(*constant);
     }
 
-    void enter(Scope& scope, const Model& model, OpId id, std::vector<Body>& bodies,
-               const SegmentRun& run) {
-        const Op& op = scope.graph->op(id);
+    void enter(Run& run, const Op& op, OpId id, std::vector<Body>& bodies) {
         if (op.type == "If" && !op.inputs.empty()) {
-            Value condition = value_at(scope, run, op.inputs[0]);
+            Value condition = value_at(run, op.inputs[0]);
             bool chosen = condition.is_tensor() && condition.dtype() == DType::boolean &&
                           condition.element_count() == 1 && condition.bytes()[0] != std::byte{0};
             for (Body& body : bodies) {
@@ -161,20 +312,20 @@ private:
             }
         }
         if (op.type == "Loop" && !op.inputs.empty() && op.inputs[0] != TensorId::none) {
-            Value limit = value_at(scope, run, op.inputs[0]);
+            Value limit = value_at(run, op.inputs[0]);
             if (limit.is_tensor() && limit.dtype() == DType::i64 && limit.element_count() == 1) {
-                std::memcpy(&scope.limits[id], limit.bytes().data(), sizeof(std::int64_t));
+                std::memcpy(&run.scope.limits[id], limit.bytes().data(), sizeof(std::int64_t));
             }
         }
         for (Body& body : bodies) {
             if (body.taken) {
                 try {
-                    run_body(scope, model, op, body, run);
+                    run_body(run, op, body);
                 } catch (const Error& e) {
                     if (e.fault() == Fault::interrupted) {
                         throw;
                     }
-                    scope.failures[id] =
+                    run.scope.failures[id] =
                         fmt::format("its body could not be run alone: {}", e.what());
                 }
             }
@@ -182,8 +333,8 @@ private:
     }
 
     // Makes a model of a body, with what it captures as further inputs, and runs it.
-    void run_body(Scope& scope, const Model& model, const Op& op, Body& body,
-                  const SegmentRun& run) {
+    void run_body(Run& run, const Op& op, Body& body) {
+        const Model& model = run.model;
         Model part;
         part.format = model.format;
         part.dialect = model.dialect;
@@ -200,8 +351,9 @@ private:
         part.graph = body.scope->graph->clone();
         Graph& graph = part.graph;
 
-        std::vector<NamedValue> inputs;
-        std::vector<Value> firsts = first_inputs(scope, run, op, body);
+        Given given;
+        std::vector<Value> firsts =
+            first_inputs(op, body, [&](TensorId id) { return value_at(run, id); });
         std::vector<TensorId> own(graph.inputs().begin(), graph.inputs().end());
         for (std::size_t i = 0; i < own.size(); ++i) {
             if (i >= firsts.size() || firsts[i].kind() == Value::Kind::none) {
@@ -209,43 +361,46 @@ private:
                             fmt::format("its input '{}' has no value", graph.tensor(own[i]).name));
             }
             graph.set_type(own[i], type_of(firsts[i]));
-            inputs.push_back({graph.tensor(own[i]).name, firsts[i]});
+            given.inputs.push_back({graph.tensor(own[i]).name, firsts[i]});
         }
         std::vector<TensorId> captured(graph.captured().begin(), graph.captured().end());
         for (TensorId inner : captured) {
             std::string name = graph.tensor(inner).name;
-            auto outer = scope.graph->find_tensor(name);
+            auto outer = model.graph.find_tensor(name);
             if (!outer) {
                 throw Error(Fault::engine,
                             fmt::format("what it captures as '{}' is not there", name));
             }
-            const Constant* constant = scope.fact(*outer).constant;
-            if (constant != nullptr && !scope.graph->tensor(*outer).is_input) {
+            const Constant* constant = run.plan.constants[index(*outer)];
+            if (constant != nullptr) {
                 graph.replace_uses(inner, graph.add_constant(graph.fresh_name(name), *constant));
+                given.captured_constants.emplace_back(inner, constant);
                 continue;
             }
-            Value value = value_at(scope, run, *outer);
+            Value value = value_at(run, *outer);
             if (value.kind() == Value::Kind::none) {
                 throw Error(Fault::engine,
                             fmt::format("'{}', which it captures, has no value", name));
             }
             TensorId stands = graph.add_input(graph.fresh_name(name), type_of(value));
             graph.replace_uses(inner, stands);
-            inputs.push_back({graph.tensor(stands).name, value});
+            given.inputs.push_back({graph.tensor(stands).name, value});
+            given.captured.emplace_back(inner, value);
         }
-        this->run(*body.scope, part, inputs, false);
+        this->run(*body.scope, part, given);
     }
 
     const Model& model_;
     std::shared_ptr<Engine> engine_;
     const ObserveHooks& hooks_;
+    std::unordered_map<std::string, std::vector<Fact>> seen_;
 };
 
 }  // namespace
 
 void observe(Scope& scope, const Model& model, const std::shared_ptr<Engine>& engine,
              const std::vector<NamedValue>& inputs, const ObserveHooks& hooks) {
-    Observer(model, engine, hooks).run(scope, model, inputs, true);
+    Observer(model, engine, hooks).run(scope, model, {inputs, {}, {}});
 }
 
 }  // namespace trocar::summary

@@ -14,6 +14,7 @@ namespace trocar::summary {
 struct ObserveHooks {
     std::function<void(std::size_t done, std::size_t total)> progress;
     std::function<bool()> interrupted;
+    bool run_all = false;  // also ops whose shapes an equal op has shown already
 };
 
 // Runs the model once, op by op, and puts the shapes and dtypes it sees into `scope`; of a branch

@@ -98,6 +98,8 @@ std::function<Report(Context&)> bind(Args& args) {
         "--configs", options->configs,
         "Distinct layer configurations, and how often each occurs, over one or several models");
     args.flag("--no-run", options->no_run, "Run nothing: shapes are those the file declares");
+    args.flag("--run-all", options->run_all,
+              "Run every op, also those whose shapes an equal op has shown already");
     args.flag("--no-weights", options->no_weights, "Do not look at weights: no zeros, no patterns");
     declare_input_options(args, options->inputs);
     args.example("trocar summary model.onnx", "what is in a model");
