@@ -94,6 +94,18 @@ Table tensor_table(const char* key, const char* title, const Model& part,
     return table;
 }
 
+// Constants of the part that lie in further files of the model go into one new file beside the
+// part: the model's own files hold all the rest too.
+ExternalPolicy policy(const Model& part) {
+    for (const auto id : part.graph.tensors()) {
+        const auto& constant = part.graph.tensor(id).constant;
+        if (constant && constant->external()) {
+            return ExternalPolicy::separate;
+        }
+    }
+    return ExternalPolicy::copy;
+}
+
 void find_types(const Options& options, const Model& model, Model& part, Context& context,
                 Report& report) {
     const auto untyped = untyped_inputs(part);
@@ -109,7 +121,6 @@ void find_types(const Options& options, const Model& model, Model& part, Context
     InputSpec spec;
     spec.shapes = options.shapes;
     spec.seed = context.seed();
-    spec.unknown_dims = 1;
     try {
         report.notes.push_back(observe_types(model, part, untyped, spec, context.engine()));
     } catch (const Error& error) {
@@ -140,7 +151,7 @@ Report extract_part(const Options& options, Context& context) {
     Report report;
     report.tool = "extract";
     find_types(options, model, part, context, report);
-    save(part, options.part);
+    save(part, options.part, {.external = policy(part)});
 
     report.context = context.describe(model, false);
     Section section{.key = "part", .title = "Part", .scalars = {}};

@@ -17,9 +17,8 @@ bool is_open(const Type& type) {
            (type.kind == Type::Kind::tensor && type.dtype == DType::undefined);
 }
 
-std::vector<Type> types_in_a_run(const Model& before, InputSpec spec, const char* fill,
+std::vector<Type> types_in_a_run(const Model& before, const InputSpec& spec,
                                  std::shared_ptr<Engine> engine) {
-    spec.fill = fill;
     const auto inputs = make_inputs(before, spec);
     SessionOptions options;
     options.cut = every_op();
@@ -65,17 +64,27 @@ std::string observe_types(const Model& model, Model& part, const std::vector<Ten
         wanted.push_back(model.graph.find_tensor(part.graph.tensor(id).name).value());
     }
     const auto before = extract(model, {}, wanted);
-    const auto& inputs = before.graph.inputs();
-    const bool dynamic = std::any_of(inputs.begin(), inputs.end(), [&](TensorId id) {
-        return !before.graph.tensor(id).type.shape();
-    });
-    auto types = types_in_a_run(before, spec, "random", engine);
-    // Shapes can depend on values: what another run has otherwise is left open.
-    const auto others = types_in_a_run(before, spec, "zeros", engine);
+    auto first = spec;
+    first.fill = "random";
+    first.unknown_dims = 1;
+    auto types = types_in_a_run(before, first, engine);
+    // Shapes can depend on values and on sizes: what another run has otherwise is left open.
+    auto second = spec;
+    second.fill = "zeros";
+    second.unknown_dims = 2;
+    std::optional<std::vector<Type>> others;
+    if (spec.shapes.empty()) {
+        try {
+            others = types_in_a_run(before, second, engine);
+        } catch (const Error&) {
+            // The model does not take that size: nothing is known about its dimensions.
+        }
+    }
     std::vector<std::string> texts;
     for (std::size_t i = 0; i < untyped.size(); ++i) {
-        generalize(types[i], others[i]);
-        if (dynamic && types[i].dims) {
+        if (others) {
+            generalize(types[i], (*others)[i]);
+        } else if (types[i].dims) {
             std::fill(types[i].dims->begin(), types[i].dims->end(), Dim{});
         }
         texts.push_back(
