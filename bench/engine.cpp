@@ -12,8 +12,8 @@
 
 #include "engines/onnxruntime/library.h"
 #include "engines/onnxruntime/values.h"
-#include "run/inputs.h"
 #include "trocar/error.h"
+#include "trocar/inputs.h"
 #include "trocar/session.h"
 
 namespace trocar {

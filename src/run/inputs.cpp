@@ -1,4 +1,4 @@
-#include "run/inputs.h"
+#include "trocar/inputs.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

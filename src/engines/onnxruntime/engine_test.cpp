@@ -9,6 +9,7 @@
 
 #include "trocar/error.h"
 #include "trocar/format.h"
+#include "util/test_folder.h"
 
 namespace trocar {
 namespace {
@@ -177,7 +178,8 @@ TEST_P(OrtEngine, RunsAProgram) {
 }
 
 TEST_P(OrtEngine, RunsAFileAsItIs) {
-    const fs::path path = testing::TempDir() + "ort_engine_relu.onnx";
+    const TestFolder scratch;
+    const auto path = scratch / "relu.onnx";
     save(relu(), path);
     const auto model = load(path);
     auto program = engine()->compile(model, {});

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "run/inputs.h"
 #include "trocar/engine.h"
+#include "trocar/inputs.h"
 #include "trocar/model.h"
 
 namespace trocar {

@@ -3,10 +3,10 @@
 #include <chrono>
 #include <memory>
 
-#include "run/inputs.h"
 #include "tools/run/outputs.h"
 #include "trocar/command.h"
 #include "trocar/error.h"
+#include "trocar/inputs.h"
 #include "trocar/session.h"
 #include "util/statistics.h"
 #include "util/text.h"
