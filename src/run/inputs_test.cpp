@@ -95,7 +95,7 @@ TEST_F(InputsTest, AllFaultsComeInOneMessage) {
     EXPECT_EQ(fault(model(), spec({"imgae=zeros"})),
               "the inputs do not fit the model: the model has no input 'imgae'; "
               "input 'image' (f32[batch,3,4]) is not given; "
-              "input 'mask' (i64[batch,?]) is not given | did you mean 'image'?; "
+              "input 'mask' (i64[batch,?]) is not given | did you mean 'image'? "
               "give it with --input image=FILE, or all that is missing with --fill random");
 }
 

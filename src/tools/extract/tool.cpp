@@ -106,31 +106,38 @@ ExternalPolicy policy(const Model& part) {
     return ExternalPolicy::copy;
 }
 
+// Finds the types that the file does not declare. An engine refuses inputs without one; an output
+// may go without.
 void find_types(const Options& options, const Model& model, Model& part, Context& context,
                 Report& report) {
-    const auto untyped = untyped_inputs(part);
-    if (untyped.empty()) {
+    const auto tensors = untyped(part);
+    if (tensors.empty()) {
         return;
     }
-    if (options.no_run) {
-        report.warnings.push_back(
-            fmt::format("the file declares no type for {} of the part: engines may refuse it",
-                        counted(untyped.size(), "input")));
-        return;
+    const bool needed = part.graph.tensor(tensors.front()).is_input;
+    std::string why = "--no-run was given";
+    if (!options.no_run) {
+        InputSpec spec;
+        spec.shapes = options.shapes;
+        spec.seed = context.seed();
+        try {
+            report.notes.push_back(observe_types(model, part, tensors, spec, context.engine()));
+            return;
+        } catch (const Error& error) {
+            why = error.what();
+            if (needed) {
+                throw Error(
+                    error.fault(),
+                    fmt::format("the type of '{}' is not declared in the model, and could not "
+                                "be observed: {}",
+                                part.graph.tensor(tensors.front()).name, why),
+                    error.hint().empty() ? "--no-run leaves such types open" : error.hint());
+            }
+        }
     }
-    InputSpec spec;
-    spec.shapes = options.shapes;
-    spec.seed = context.seed();
-    try {
-        report.notes.push_back(observe_types(model, part, untyped, spec, context.engine()));
-    } catch (const Error& error) {
-        throw Error(
-            error.fault(),
-            fmt::format(
-                "the type of '{}' is not declared in the model, and could not be observed: {}",
-                part.graph.tensor(untyped.front()).name, error.what()),
-            error.hint().empty() ? "--no-run leaves such types open" : error.hint());
-    }
+    report.warnings.push_back(fmt::format("{} of the part without a type{}: {}",
+                                          counted(tensors.size(), "tensor"),
+                                          needed ? ", so engines may refuse it" : "", why));
 }
 
 Report extract_part(const Options& options, Context& context) {

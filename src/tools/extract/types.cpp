@@ -47,20 +47,22 @@ void generalize(Type& type, const Type& other) {
 
 }  // namespace
 
-std::vector<TensorId> untyped_inputs(const Model& part) {
+std::vector<TensorId> untyped(const Model& part) {
     std::vector<TensorId> found;
-    for (const auto id : part.graph.inputs()) {
-        if (is_open(part.graph.tensor(id).type)) {
-            found.push_back(id);
+    for (const auto& tensors : {part.graph.inputs(), part.graph.outputs()}) {
+        for (const auto id : tensors) {
+            if (is_open(part.graph.tensor(id).type)) {
+                found.push_back(id);
+            }
         }
     }
     return found;
 }
 
-std::string observe_types(const Model& model, Model& part, const std::vector<TensorId>& untyped,
+std::string observe_types(const Model& model, Model& part, const std::vector<TensorId>& tensors,
                           const InputSpec& spec, const std::shared_ptr<Engine>& engine) {
     std::vector<TensorId> wanted;
-    for (const auto id : untyped) {
+    for (const auto id : tensors) {
         wanted.push_back(model.graph.find_tensor(part.graph.tensor(id).name).value());
     }
     const auto before = extract(model, {}, wanted);
@@ -81,17 +83,17 @@ std::string observe_types(const Model& model, Model& part, const std::vector<Ten
         }
     }
     std::vector<std::string> texts;
-    for (std::size_t i = 0; i < untyped.size(); ++i) {
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
         if (others) {
             generalize(types[i], (*others)[i]);
         } else if (types[i].dims) {
             std::fill(types[i].dims->begin(), types[i].dims->end(), Dim{});
         }
         texts.push_back(
-            fmt::format("'{}' {}", part.graph.tensor(untyped[i]).name, type_text(types[i])));
-        part.graph.set_type(untyped[i], std::move(types[i]));
+            fmt::format("'{}' {}", part.graph.tensor(tensors[i]).name, type_text(types[i])));
+        part.graph.set_type(tensors[i], std::move(types[i]));
     }
-    return fmt::format("types that the file does not declare, as seen in a run: {}",
+    return fmt::format("types that the file does not declare, as seen in runs: {}",
                        fmt::join(texts, ", "));
 }
 
