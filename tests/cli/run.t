@@ -22,6 +22,7 @@ Time
 Programs
   Cut        none
   Programs   1  of 4 ops
+  Optimised ...
   Isolated   no
 
 $ trocar run models/lstm.onnx --fill random --shape time=4 --shape batch=2 --output cut --cut all -q
@@ -66,6 +67,7 @@ Time
 Programs
   Cut                     none
   Programs                1  of 2 ops
+  Optimised ...
   Isolated                no
 
 $ trocar run models/loop.onnx --fill ones --shape n=3 --repeat 3 --json | python3 -c 'import json, sys; r = json.load(sys.stdin); print(sorted(r["sections"]["time"]), r["sections"]["programs"]["programs"])'
@@ -99,6 +101,7 @@ Time
 Programs
   Cut        none
   Programs   0  of 0 ops
+  Optimised ...
   Isolated   no
 
 $ trocar run models/no_ops.onnx --input raw/x.npy
@@ -119,6 +122,7 @@ Time
 Programs
   Cut        none
   Programs   0  of 0 ops
+  Optimised ...
   Isolated   no
 
 $ trocar run models/no_ops.onnx --input x.bin --shape n=2 -q
@@ -146,4 +150,5 @@ Time
 Programs
   Cut        none
   Programs   1  of 3 ops
+  Optimised ...
   Isolated   no
