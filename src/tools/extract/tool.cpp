@@ -121,7 +121,7 @@ void find_types(const Options& options, const Model& model, Model& part, Context
         spec.shapes = options.shapes;
         spec.seed = context.seed();
         try {
-            report.notes.push_back(observe_types(model, part, tensors, spec, context.engine()));
+            report.notes.push_back(complete_types(model, part, tensors, spec, context.engine()));
             return;
         } catch (const Error& error) {
             why = error.what();

@@ -18,18 +18,8 @@ bool is_open(const Type& type) {
 }
 
 std::vector<Type> types_in_a_run(const Model& before, const InputSpec& spec,
-                                 std::shared_ptr<Engine> engine) {
-    const auto inputs = make_inputs(before, spec);
-    SessionOptions options;
-    options.cut = every_op();
-    options.streaming = true;
-    options.compile.low_memory = true;
-    Session session(before, std::move(engine), options);
-    std::vector<Type> types;
-    for (const auto& output : session.run(inputs.values)) {
-        types.push_back(type_of(output.value));
-    }
-    return types;
+                                 const std::shared_ptr<Engine>& engine) {
+    return observe_types(before, engine, make_inputs(before, spec).values, before.graph.outputs());
 }
 
 // Leaves open what the two types do not have in common.
@@ -59,8 +49,8 @@ std::vector<TensorId> untyped(const Model& part) {
     return found;
 }
 
-std::string observe_types(const Model& model, Model& part, const std::vector<TensorId>& tensors,
-                          const InputSpec& spec, const std::shared_ptr<Engine>& engine) {
+std::string complete_types(const Model& model, Model& part, const std::vector<TensorId>& tensors,
+                           const InputSpec& spec, const std::shared_ptr<Engine>& engine) {
     std::vector<TensorId> wanted;
     for (const auto id : tensors) {
         wanted.push_back(model.graph.find_tensor(part.graph.tensor(id).name).value());

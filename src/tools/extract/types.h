@@ -17,7 +17,7 @@ std::vector<TensorId> untyped(const Model& part);
 // that neither it nor `spec` says. A dimension that differs between them stays open; all do where a
 // second run is not possible, or `spec` fixes sizes. Returns a note for the reader. Throws what
 // making inputs and running throw.
-std::string observe_types(const Model& model, Model& part, const std::vector<TensorId>& tensors,
-                          const InputSpec& spec, const std::shared_ptr<Engine>& engine);
+std::string complete_types(const Model& model, Model& part, const std::vector<TensorId>& tensors,
+                           const InputSpec& spec, const std::shared_ptr<Engine>& engine);
 
 }  // namespace trocar
