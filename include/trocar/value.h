@@ -42,8 +42,9 @@ public:
     Value() = default;  // none
     explicit Value(std::shared_ptr<Body> body) : body_(std::move(body)) {}
 
-    // Host tensors. `tensor` allocates (zeroed, 64-byte aligned); `borrow` is a view whose bytes
-    // `owner` keeps alive (nullptr: the caller does), and is never written through.
+    // Host tensors. `tensor` allocates (zeroed, 64-byte aligned). `borrow` is a view whose bytes
+    // `owner` keeps alive (nullptr: the caller does), and is never written through; bytes that are
+    // not aligned to their type, as files may have them, are copied instead.
     static Value tensor(DType dtype, Shape shape);
     static Value copy(DType dtype, Shape shape, Bytes bytes);
     static Value borrow(DType dtype, Shape shape, Bytes bytes, std::shared_ptr<const void> owner);

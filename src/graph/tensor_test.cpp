@@ -88,6 +88,13 @@ TEST(Value, BorrowedBytesAreNotWritten) {
     EXPECT_EQ(value_text(owned), "f32 2");
 }
 
+TEST(Value, BytesThatAreNotAlignedAreCopied) {
+    const std::vector<std::byte> data(9);
+    const auto value = Value::borrow(DType::f32, {2}, Bytes(data).subspan(1), nullptr);
+    EXPECT_NE(value.bytes().data(), data.data() + 1);
+    EXPECT_EQ(value.as<float>()[1], 0.0F);
+}
+
 TEST(Value, TypesOfCollections) {
     const auto one = Value::tensor(DType::i64, {2});
     EXPECT_EQ(type_text(type_of(Value::sequence({one, one}))), "sequence(i64)");

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -113,6 +114,11 @@ Value Value::borrow(DType dtype, Shape shape, Bytes bytes, std::shared_ptr<const
         throw Error(Fault::input,
                     fmt::format("{} {} takes {} bytes, but {} are there", trocar::name(dtype),
                                 shape_text(shape), expected, bytes.size()));
+    }
+    const auto alignment_of_type =
+        std::max<std::size_t>(1, std::min<std::size_t>(8, bits(dtype) / 8));
+    if (reinterpret_cast<std::uintptr_t>(bytes.data()) % alignment_of_type != 0) {
+        return copy(dtype, std::move(shape), bytes);
     }
     return Value(std::make_shared<HostTensor>(dtype, std::move(shape), bytes, std::move(owner)));
 }
