@@ -42,16 +42,17 @@ public:
     Value() = default;  // none
     explicit Value(std::shared_ptr<Body> body) : body_(std::move(body)) {}
 
-    // Host tensors. `tensor` allocates (zeroed, 64-byte aligned). `borrow` is a view whose bytes
-    // `owner` keeps alive (nullptr: the caller does), and is never written through; bytes that are
-    // not aligned to their type, as files may have them, are copied instead.
+    // Host tensors. `tensor` allocates (zeroed, 64-byte aligned); `borrow` is a view whose bytes
+    // `owner` keeps alive (nullptr: the caller does), and is never written through.
     static Value tensor(DType dtype, Shape shape);
     static Value copy(DType dtype, Shape shape, Bytes bytes);
     static Value borrow(DType dtype, Shape shape, Bytes bytes, std::shared_ptr<const void> owner);
     static Value strings(Shape shape, std::vector<std::string> values);
     static Value sequence(std::vector<Value> items);
     static Value map(Value keys, Value values);
-    static Value of(const Constant& constant);  // borrows; a sparse constant is made dense
+    // Borrows; a sparse constant is made dense, bytes that are not aligned to their type (as files
+    // may have them) are copied.
+    static Value of(const Constant& constant);
 
     Kind kind() const { return body_ ? body_->kind() : Kind::none; }
     bool is_tensor() const { return kind() == Kind::tensor; }
@@ -68,7 +69,8 @@ public:
     std::vector<Value> items() const;
 
     template <class T>
-    std::span<const T> as() const {  // as<float>(); the caller knows the type
+    std::span<const T> as()
+        const {  // as<float>(); the caller knows the type, and that it is aligned
         auto b = bytes();
         return {reinterpret_cast<const T*>(b.data()), b.size() / sizeof(T)};
     }

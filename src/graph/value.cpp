@@ -115,11 +115,6 @@ Value Value::borrow(DType dtype, Shape shape, Bytes bytes, std::shared_ptr<const
                     fmt::format("{} {} takes {} bytes, but {} are there", trocar::name(dtype),
                                 shape_text(shape), expected, bytes.size()));
     }
-    const auto alignment_of_type =
-        std::max<std::size_t>(1, std::min<std::size_t>(8, bits(dtype) / 8));
-    if (reinterpret_cast<std::uintptr_t>(bytes.data()) % alignment_of_type != 0) {
-        return copy(dtype, std::move(shape), bytes);
-    }
     return Value(std::make_shared<HostTensor>(dtype, std::move(shape), bytes, std::move(owner)));
 }
 
@@ -149,6 +144,10 @@ Value Value::of(const Constant& constant) {
         return strings(constant.shape(), constant.string_values());
     }
     const auto bytes = constant.bytes();
+    const auto whole = std::clamp<std::size_t>(bits(constant.dtype()) / 8, 1, 8);
+    if (reinterpret_cast<std::uintptr_t>(bytes.data()) % whole != 0) {
+        return copy(constant.dtype(), constant.shape(), bytes);
+    }
     return borrow(constant.dtype(), constant.shape(), bytes, constant.owner());
 }
 
