@@ -167,7 +167,8 @@ Report version_report() {
 
 // A command that takes nothing and answers with a report.
 Verb simple(const char* name, const char* summary,
-            std::function<Report(Context&, const std::vector<Verb>&)> work, const char* what) {
+            const std::function<Report(Context&, const std::vector<Verb>&)>& work,
+            const char* what) {
     return {name, summary, false, false,
             [=](Declarations& declarations, const std::vector<Verb>& all) -> Work {
                 declarations.example(fmt::format("trocar {}", name).c_str(), what);

@@ -98,7 +98,7 @@ void Destinations::write(Report report, Console console) const {
         console.out.write(find_report_format("text")->write(report, style));
     }
     if (failure) {
-        throw *failure;
+        throw Error(*failure);
     }
 }
 

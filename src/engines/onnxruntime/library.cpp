@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <charconv>
+#include <cstring>
 #include <filesystem>
 #include <map>
 
@@ -301,6 +302,7 @@ Environment::Environment(std::shared_ptr<Library> library, int threads,
             call(create_cpu_memory_info, AllocatorKind::arena, MemoryKind::normal, &host_),
             starting);
         library_->check(call(get_default_allocator, &allocator_), starting);
+        library_->check(call(register_allocator, env_, host_, nullptr), starting);
     } catch (...) {
         if (host_ != nullptr) {
             call(release_memory_info, host_);
@@ -310,7 +312,38 @@ Environment::Environment(std::shared_ptr<Library> library, int threads,
     }
 }
 
+std::optional<std::uint64_t> Environment::arena_in_use(const Session* session) const {
+    {
+        const std::lock_guard lock(arena_mutex_);
+        if (arena_ == nullptr) {
+            library_->check(api()(create_allocator, session, host_, &arena_), "count its memory");
+        }
+    }
+    return arena_in_use();
+}
+
+std::optional<std::uint64_t> Environment::arena_in_use() const {
+    if (!api().has(get_allocator_stats)) {
+        return std::nullopt;
+    }
+    const std::lock_guard lock(arena_mutex_);
+    if (arena_ == nullptr) {
+        return 0;
+    }
+    KeyValuePairs* stats = nullptr;
+    library_->check(api()(get_allocator_stats, arena_, &stats), "count its memory");
+    std::optional<std::uint64_t> in_use;
+    if (const char* text = api()(get_pair, stats, "InUse"); text != nullptr) {
+        std::from_chars(text, text + std::strlen(text), in_use.emplace(0));
+    }
+    api()(release_pairs, stats);
+    return in_use;
+}
+
 Environment::~Environment() {
+    if (arena_ != nullptr) {
+        api()(release_allocator, arena_);
+    }
     api()(release_memory_info, host_);
     api()(release_env, env_);
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -74,6 +75,10 @@ public:
     int threads() const { return threads_; }
     const MemoryInfo* host() const { return host_; }
     Allocator* allocator() const { return allocator_; }  // of host memory
+    // Bytes in use in the arena that programs of parts share; `session`: one of them. Nothing where
+    // the version does not tell.
+    std::optional<std::uint64_t> arena_in_use(const Session* session) const;
+    std::optional<std::uint64_t> arena_in_use() const;  // 0 before the first such session
 
 private:
     Environment(std::shared_ptr<Library> library, int threads, std::shared_ptr<LogTarget> log);
@@ -85,6 +90,8 @@ private:
     Env* env_ = nullptr;
     MemoryInfo* host_ = nullptr;
     Allocator* allocator_ = nullptr;  // the library's own
+    mutable std::mutex arena_mutex_;
+    mutable Allocator* arena_ = nullptr;  // protected by arena_mutex_
 };
 
 // What is informative in an engine's message, on one line: without source locations, signatures and

@@ -87,6 +87,8 @@ inline constexpr Function<Status*(LogFunction*, void* param, Severity, const cha
     create_env{4, "CreateEnvWithCustomLogger"};
 inline constexpr Function<Status*(LogFunction*, void* param, Severity, const char* id, const ThreadingOptions*, Env**)>
     create_env_with_pools{151, "CreateEnvWithCustomLoggerAndGlobalThreadPools"};
+// Sessions with the config entry session.use_env_allocators then take memory from it.
+inline constexpr Function<Status*(Env*, const MemoryInfo*, const void* arena)> register_allocator{144, "CreateAndRegisterAllocator"};
 inline constexpr Function<void(Env*)> release_env{92, "ReleaseEnv"};
 inline constexpr Function<Status*(const Env*)> disable_telemetry{6, "DisableTelemetryEvents"};
 inline constexpr Function<Status*(ThreadingOptions**)> create_threading_options{121, "CreateThreadingOptions"};

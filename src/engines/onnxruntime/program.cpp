@@ -4,8 +4,6 @@
 #include <malloc.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cstring>
 
 #include "trocar/error.h"
 #include "trocar/format.h"
@@ -106,6 +104,7 @@ public:
         heap_growth_ = before.growth();
     }
     void open_bytes(const SessionOptionsOwner& options, const std::string& bytes) {
+        arena_before_ = environment_->arena_in_use();
         const HeapCount before;
         library().check(api()(create_session_from_array, environment_->get(), bytes.data(),
                               bytes.size(), options.get(), &session_),
@@ -128,7 +127,6 @@ public:
 private:
     const Library& library() const { return environment_->library(); }
     const Api& api() const { return environment_->api(); }
-    std::optional<std::uint64_t> allocated() const;
     void take_inputs(std::span<const Value> inputs);
     std::shared_ptr<const void> borrowed_from(OrtValue* output, std::span<const Value> inputs);
 
@@ -142,6 +140,7 @@ private:
     Session* session_ = nullptr;
     Footprint footprint_;
     std::optional<std::uint64_t> heap_growth_;
+    std::optional<std::uint64_t> arena_before_;
 
     std::vector<std::string> input_names_;
     std::vector<std::string> output_names_;
@@ -239,30 +238,12 @@ void OrtProgram::run(std::span<const Value> inputs, std::span<Value> outputs) {
 }
 
 // What the engine's allocator has in use; nullopt where it does not tell.
-std::optional<std::uint64_t> OrtProgram::allocated() const {
-    if (!api().has(get_allocator_stats)) {
-        return std::nullopt;
-    }
-    Allocator* allocator = nullptr;
-    library().check(api()(create_allocator, session_, environment_->host(), &allocator),
-                    "count its memory");
-    KeyValuePairs* stats = nullptr;
-    auto* status = api()(get_allocator_stats, allocator, &stats);
-    std::optional<std::uint64_t> in_use;
-    if (status == nullptr) {
-        if (const char* text = api()(get_pair, stats, "InUse"); text != nullptr) {
-            std::from_chars(text, text + std::strlen(text), in_use.emplace(0));
-        }
-        api()(release_pairs, stats);
-    }
-    api()(release_allocator, allocator);
-    library().check(status, "count its memory");
-    return in_use;
-}
-
 void OrtProgram::count_memory(bool by_allocator) {
     if (by_allocator) {
-        footprint_.constant_bytes_copied = allocated();
+        const auto after = environment_->arena_in_use(session_);
+        if (arena_before_ && after) {
+            footprint_.constant_bytes_copied = *after - std::min(*after, *arena_before_);
+        }
     }
     if (!footprint_.constant_bytes_copied) {
         footprint_.constant_bytes_copied = heap_growth_;
@@ -361,6 +342,10 @@ std::unique_ptr<Program> compile_program(const Compiler& compiler, const Model& 
         model, {.leave_out_from = leave_out_from, .location = place.filename().string()});
     session_options.set(add_config_entry, "session.model_external_initializers_file_folder_path",
                         place.parent_path().c_str());
+    if (!options.low_memory) {
+        // Parts of a model take turns: with one arena the memory of one is used again by the next.
+        session_options.set(add_config_entry, "session.use_env_allocators", "1");
+    }
     const bool lent = give_constants(compiler, options, model, encoded, session_options, *program);
     program->open_bytes(session_options, encoded.bytes);
     program->count_memory(lent && !options.low_memory);
