@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <map>
 
 #include "util/files.h"
+#include "util/test_folder.h"
 
 namespace trocar::cli {
 namespace {
@@ -13,13 +15,6 @@ namespace fs = std::filesystem;
 
 class EngineFolders : public testing::Test {
 protected:
-    void SetUp() override {
-        root = fs::canonical(testing::TempDir()) / "trocar_engine_search";
-        fs::remove_all(root);
-        fs::create_directories(root);
-    }
-    void TearDown() override { fs::remove_all(root); }
-
     fs::path folder(const std::string& path) {
         fs::create_directories(root / path);
         return root / path;
@@ -39,7 +34,8 @@ protected:
         return inside;
     }
     using Paths = std::vector<std::string>;
-    fs::path root;
+    TestFolder scratch;
+    const fs::path& root = scratch.path();
     std::map<std::string, fs::path> variables;
 };
 

@@ -11,7 +11,8 @@ namespace trocar {
 using Block = std::variant<const Section*, const Table*>;
 
 // The sections and tables of a report in the order in which to print them: those that
-// `Report::order` names, then the other sections, then the other tables. Hidden tables are left out.
+// `Report::order` names, then the other sections, then the other tables. Hidden tables are left
+// out.
 std::vector<Block> blocks(const Report& report);
 
 // The rows of this table have a depth worth writing: a column of it is a tree.

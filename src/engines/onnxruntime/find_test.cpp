@@ -3,11 +3,13 @@
 #include <elf.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <fstream>
 
 #include "engines/onnxruntime/library.h"
 #include "engines/onnxruntime/settings.h"
 #include "trocar/error.h"
+#include "util/test_folder.h"
 
 namespace trocar::ort {
 namespace {
@@ -35,9 +37,8 @@ protected:
         return paths;
     }
 
-    fs::path root_ =
-        fs::canonical(testing::TempDir()) /
-        (std::string("find_") + testing::UnitTest::GetInstance()->current_test_info()->name());
+    TestFolder scratch_;
+    const fs::path& root_ = scratch_.path();
 };
 
 using Paths = std::vector<std::string>;
@@ -125,7 +126,8 @@ protected:
         return {reinterpret_cast<const char*>(&header), sizeof header};
     }
 
-    fs::path path_ = testing::TempDir() + "check_elf.so";
+    TestFolder scratch_;
+    fs::path path_ = scratch_ / "check_elf.so";
 };
 
 #if defined(__x86_64__)
@@ -155,6 +157,69 @@ TEST_F(CheckElf, RefusesALibraryThatIsCutShort) {
     EXPECT_EQ(refusal(elf(here) + std::string(bytes)), "is cut short or damaged");
     part.p_filesz = 10;
     EXPECT_EQ(refusal(elf(here) + std::string(bytes)), "taken");
+}
+
+// Libraries that only look like ONNX Runtime, made on the spot.
+class LoadLibrary : public testing::Test {
+protected:
+    ~LoadLibrary() override { fs::remove_all(folder_); }
+
+    // Why a library with this source is not taken. Empty: there is no compiler here.
+    std::string refusal(const std::string& name, const std::string& source) {
+        fs::create_directories(folder_);
+        const auto file = folder_ / (name + ".cpp");
+        const auto library = folder_ / ("lib" + name + ".so");
+        std::ofstream(file) << "#include <stdexcept>\n" << source;
+        const auto command =
+            "c++ -shared -fPIC -o " + library.string() + " " + file.string() + " 2>/dev/null";
+        if (std::system(command.c_str()) != 0) {
+            return {};
+        }
+        try {
+            Library::load(library.string());
+        } catch (const Error& e) {
+            EXPECT_EQ(e.fault(), Fault::engine);
+            EXPECT_FALSE(e.hint().empty());
+            return e.what();
+        }
+        return "taken";
+    }
+    static std::string with_version(const std::string& version) {
+        return "const void* table(unsigned) { return nullptr; }\n"
+               "const char* version() { return \"" +
+               version +
+               "\"; }\n"
+               "struct { void* a; void* b; } base{(void*)table, (void*)version};\n"
+               "extern \"C\" void* OrtGetApiBase() { return &base; }\n";
+    }
+
+    TestFolder scratch_;
+    fs::path folder_ = scratch_ / "load_library";
+};
+
+TEST_F(LoadLibrary, RefusesWhatIsTooOldOrBroken) {
+    const auto old = refusal("old", with_version("1.18.1"));
+    if (old.empty()) {
+        GTEST_SKIP() << "no compiler to make a library with";
+    }
+    const auto at = [&](const std::string& name) {
+        return "'" + (folder_ / ("lib" + name + ".so")).string() + "'";
+    };
+    EXPECT_EQ(old, "ONNX Runtime 1.18.1 at " + at("old") + " is too old: 1.19 or newer is needed");
+    EXPECT_EQ(refusal("hollow", with_version("1.31.0")),
+              "ONNX Runtime 1.31.0 at " + at("hollow") + " has no C API of version 31");
+    EXPECT_EQ(refusal("later", with_version("2.0.0")),
+              "ONNX Runtime 2.0.0 at " + at("later") + " has no C API of version 19");
+    EXPECT_EQ(refusal("null", "extern \"C\" void* OrtGetApiBase() { return nullptr; }"),
+              at("null") + " has no C API");
+    EXPECT_EQ(refusal("throwing",
+                      "extern \"C\" void* OrtGetApiBase() { throw std::runtime_error(\"no\"); }"),
+              at("throwing") + " failed while it was opened: no");
+    EXPECT_NE(refusal("incomplete",
+                      "extern \"C\" void missing();\n"
+                      "extern \"C\" void* OrtGetApiBase() { missing(); return 0; }")
+                  .find("cannot be loaded: "),
+              std::string::npos);
 }
 
 TEST(TrimMessage, KeepsWhatInforms) {

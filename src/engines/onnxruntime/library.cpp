@@ -18,27 +18,37 @@ namespace {
 constexpr const char* get_hint =
     "`pip install onnxruntime` gives a current one; --engine onnxruntime:PATH names another";
 
-// "1.31.1" → 31; 0 where the text is no version 1.x.
-std::uint32_t minor_version(std::string_view version) {
-    if (version.substr(0, 2) != "1.") {
+// The version of the function table to ask for: that of 1.31.1 is 31. A library after 1.x is asked
+// for the oldest that will do. Asking for one that is not there would write to stderr: 0, do not
+// ask.
+std::uint32_t table_version(const std::string& version) {
+    if (older(version, fmt::format("1.{}", base_version))) {
         return 0;
+    }
+    if (!version.starts_with("1.")) {
+        return base_version;
     }
     std::uint32_t minor = 0;
     std::from_chars(version.data() + 2, version.data() + version.size(), minor);
     return minor;
 }
 
+// What a library throws while it is asked for its API becomes an Error. (What it throws while it is
+// loaded ends the process, before anyone could catch it.)
+const ApiBase* ask_base(const std::string& path, const ApiBase* (*entry)()) {
+    try {
+        return entry();
+    } catch (const std::exception& e) {
+        throw Error(Fault::engine,
+                    fmt::format("'{}' failed while it was opened: {}", path, e.what()), get_hint);
+    } catch (...) {
+        throw Error(Fault::engine, fmt::format("'{}' failed while it was opened", path), get_hint);
+    }
+}
+
 const ApiBase* open_base(const std::string& path) {
     check_elf(path);
-    void* handle = nullptr;
-    try {
-        handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    } catch (const std::exception& e) {  // from a constructor of the library
-        throw Error(Fault::engine,
-                    fmt::format("'{}' failed while it was loaded: {}", path, e.what()), get_hint);
-    } catch (...) {
-        throw Error(Fault::engine, fmt::format("'{}' failed while it was loaded", path), get_hint);
-    }
+    void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) {
         const char* reason = ::dlerror();
         throw Error(Fault::engine,
@@ -47,13 +57,17 @@ const ApiBase* open_base(const std::string& path) {
                     get_hint);
     }
     auto* entry = reinterpret_cast<const ApiBase* (*)()>(::dlsym(handle, "OrtGetApiBase"));
-    if (entry == nullptr) {
+    const auto* base = entry != nullptr ? ask_base(path, entry) : nullptr;
+    if (base == nullptr) {
         ::dlclose(handle);
-        throw Error(Fault::engine,
-                    fmt::format("'{}' is not ONNX Runtime: it has no function OrtGetApiBase", path),
-                    get_hint);
+        throw Error(
+            Fault::engine,
+            entry == nullptr
+                ? fmt::format("'{}' is not ONNX Runtime: it has no function OrtGetApiBase", path)
+                : fmt::format("'{}' has no C API", path),
+            get_hint);
     }
-    return entry();
+    return base;
 }
 
 LogLevel level_of(Severity severity) {
@@ -229,16 +243,18 @@ std::shared_ptr<Library> Library::load(const std::string& path) {
     }
     const auto* base = open_base(canonical);
     const std::string version = base->version();
-    const auto minor = minor_version(version);
-    // Asking for a version that is not there would write to stderr; the version string tells.
-    const auto* table = minor < base_version ? nullptr : base->table(minor);
+    const auto number = table_version(version);
+    const auto* table = number == 0 ? nullptr : base->table(number);
     if (table == nullptr) {
         throw Error(Fault::engine,
-                    fmt::format("ONNX Runtime {} at '{}' is too old: 1.{} or newer is needed",
-                                version, canonical, base_version),
+                    number == 0
+                        ? fmt::format("ONNX Runtime {} at '{}' is too old: 1.{} or newer is needed",
+                                      version, canonical, base_version)
+                        : fmt::format("ONNX Runtime {} at '{}' has no C API of version {}", version,
+                                      canonical, number),
                     get_hint);
     }
-    library.reset(new Library(canonical, version, Api(table, minor)));
+    library.reset(new Library(canonical, version, Api(table, number)));
     return library;
 }
 

@@ -20,7 +20,6 @@ constexpr std::size_t release_from = std::size_t{1} << 16;  // bytes of a consta
 
 Fact fact_of(const Value& value) {
     Fact fact;
-    fact.text = value_text(value);
     if (value.is_tensor()) {
         fact.kind = Type::Kind::tensor;
         fact.dtype = value.dtype();
@@ -29,6 +28,9 @@ Fact fact_of(const Value& value) {
     } else if (value.kind() == Value::Kind::sequence) {
         fact.kind = Type::Kind::sequence;
         fact.known = Known::run;
+    }
+    if (!fact.shape) {
+        fact.text = value_text(value);
     }
     return fact;
 }

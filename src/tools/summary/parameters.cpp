@@ -125,12 +125,14 @@ private:
 
     void enter(const Scope& scope, const Op& op, const std::string& layer, ConstantUse& use,
                const Found& found) {
-        bool first = stored_.try_emplace(use.constant, stored_.size()).second;
+        bool first = stored_.insert(use.constant).second;
+        inventory_.read_bytes += first ? use.bytes : 0;
         if (use.role == Role::weight) {
             use.counts = weights_.insert(use.constant).second;
         } else {
-            use.counts =
-                !weights_.contains(use.constant) && vectors_.insert({use.constant, layer}).second;
+            std::string place = fmt::format("{}\n{} {}", layer, op.type, use.slot);
+            use.counts = !weights_.contains(use.constant) &&
+                         vectors_.insert({use.constant, std::move(place)}).second;
         }
         if (is_parameter(use.role)) {
             auto [job, fresh] = jobs_.try_emplace(use.constant, inventory_.jobs.size());
@@ -221,7 +223,7 @@ private:
     }
 
     Inventory& inventory_;
-    std::unordered_map<const Constant*, std::size_t> stored_;
+    std::set<const Constant*> stored_;
     std::unordered_map<const Constant*, std::size_t> jobs_;
     std::set<const Constant*> weights_;
     std::set<std::pair<const Constant*, std::string>> vectors_;

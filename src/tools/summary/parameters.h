@@ -41,7 +41,8 @@ struct Inventory {
     std::uint64_t buffer_bytes = 0;
     std::uint64_t constants = 0;  // every constant once
     std::uint64_t constant_bytes = 0;
-    std::uint64_t unread = 0;  // constants that nothing reads
+    std::uint64_t read_bytes = 0;  // of all constants that ops read, every one once
+    std::uint64_t unread = 0;      // constants that nothing reads
     std::uint64_t unread_bytes = 0;
     std::map<DType, std::pair<std::uint64_t, std::uint64_t>> by_dtype;  // stored parameters, bytes
 

@@ -143,7 +143,8 @@ private:
         auto failure = row.scope->failures.find(row.op);
         bool shape = row.count.why.starts_with("the shape of");
         if (shape && failure != row.scope->failures.end()) {
-            row.count.why = failure->second;
+            row.count.why = failure->second.starts_with("not run:") ? "an op before it did not run"
+                                                                    : failure->second;
         }
     }
 

@@ -262,10 +262,15 @@ const std::vector<Body>* Scope::bodies_of(OpId op) const {
 }
 
 Fact fact_of(const Type& type) {
-    Fact fact{.kind = type.kind, .dtype = type.dtype, .shape = {}, .text = type_text(type)};
+    Fact fact;
+    fact.kind = type.kind;
+    fact.dtype = type.dtype;
     if (type.kind == Type::Kind::tensor || type.kind == Type::Kind::sparse_tensor) {
         fact.shape = type.shape();
         fact.known = fact.shape ? Known::declared : Known::no;
+    }
+    if (!fact.shape) {
+        fact.text = type_text(type);
     }
     return fact;
 }

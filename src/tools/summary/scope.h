@@ -23,7 +23,7 @@ struct Fact {
     std::optional<Shape> shape;
     Known known = Known::no;
     const Constant* constant = nullptr;  // through Identity and Constant ops
-    std::string text;                    // the type in words
+    std::string text;  // of a tensor without a shape, and of other kinds: the type
 };
 
 struct Scope;

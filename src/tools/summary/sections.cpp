@@ -177,7 +177,6 @@ Section memory_section(const Summary& s) {
                    std::string note = {}) {
         section.scalars.push_back({key, title, std::move(value), how, std::move(note)});
     };
-    std::uint64_t constants = i.stored_bytes + i.buffer_bytes + i.constant_bytes;
     if (s.memory.unknown > 0 && s.memory.total_bytes == 0) {
         Cell unknown = Cell::unavailable("no shapes are known");
         add("peak_activation_bytes", "Peak activations", unknown, Show::bytes);
@@ -190,7 +189,7 @@ Section memory_section(const Summary& s) {
     add("peak_activation_bytes", "Peak activations", s.memory.peak_bytes, Show::bytes, lacking);
     add("peak_op", "Peak at", where, Show::plain);
     add("activation_bytes", "All activations", s.memory.total_bytes, Show::bytes);
-    add("inference_bytes", "Inference", constants + s.memory.peak_bytes, Show::bytes,
+    add("inference_bytes", "Inference", i.read_bytes + s.memory.peak_bytes, Show::bytes,
         "constants and peak activations, nothing in place");
     std::uint64_t training =
         4 * i.parameter_bytes + i.buffer_bytes + i.constant_bytes + s.memory.total_bytes;
