@@ -90,7 +90,7 @@ public:
 
     NamedValue read_tensor_value(Bytes message) {
         const auto stored = read_tensor(file_, message, external_, "value");
-        return {std::string(stored.name), Value::of(stored.constant)};
+        return {std::string(stored.name), aligned(Value::of(stored.constant))};
     }
 
     NamedValue read_sequence(Bytes message, int depth) {
@@ -152,6 +152,16 @@ public:
     }
 
 private:
+    // Bytes in a file begin anywhere; those of a value can be read as numbers and by an engine.
+    static Value aligned(Value value) {
+        constexpr std::uintptr_t alignment = 64;
+        if (value.dtype() == DType::string ||
+            reinterpret_cast<std::uintptr_t>(value.bytes().data()) % alignment == 0) {
+            return value;
+        }
+        return Value::copy(value.dtype(), value.shape(), value.bytes());
+    }
+
     // A sparse tensor may be large when written out, but not out of all proportion.
     std::size_t dense_limit() const {
         return std::max(std::size_t{1} << 26, 64 * file_->bytes.size());

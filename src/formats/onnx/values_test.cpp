@@ -35,6 +35,7 @@ TEST(Values, TensorsOfAllTypes) {
         EXPECT_EQ(again.name, "x");
         EXPECT_EQ(again.value.dtype(), dtype);
         EXPECT_EQ(again.value.shape(), (Shape{5}));
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(again.value.bytes().data()) % 64, 0U);
         EXPECT_TRUE(std::equal(value.bytes().begin(), value.bytes().end(),
                                again.value.bytes().begin(), again.value.bytes().end()));
     }
