@@ -12,8 +12,8 @@
 
 #include "engines/onnxruntime/library.h"
 #include "engines/onnxruntime/values.h"
-#include "run/inputs.h"
 #include "trocar/error.h"
+#include "trocar/inputs.h"
 #include "trocar/session.h"
 
 namespace trocar {
@@ -157,7 +157,7 @@ void row(const std::string& what, const std::string& against, const std::string&
 }
 
 void networks(const std::string& models, const std::string& library, int threads, int rounds) {
-    for (const auto* name : {"resnet50", "mobilenetv2"}) {
+    for (const auto* name : {"resnet50", "mobilenet_v2"}) {
         const auto f = measure(fmt::format("{}/{}.onnx", models, name), library, threads, rounds);
         row(fmt::format("no cut, {}, {} thread(s)", name, threads),
             fmt::format("the engine directly, {:.2f} ms", f.direct * 1e3),

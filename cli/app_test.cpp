@@ -8,6 +8,7 @@
 #include "cli/interrupt.h"
 #include "trocar/error.h"
 #include "util/files.h"
+#include "util/test_folder.h"
 
 namespace trocar::cli {
 namespace {
@@ -217,8 +218,7 @@ TEST_F(App, PositionalsLeaveEnoughForThoseAfter) {
 }
 
 TEST_F(App, ReportsGoToFilesByTheirSuffix) {
-    const auto folder = std::filesystem::path(testing::TempDir()) / "trocar_app_test";
-    std::filesystem::create_directories(folder);
+    const TestFolder folder;
     const auto file = [&](const char* name) { return (folder / name).string(); };
     EXPECT_EQ(trocar({"toy", "m", "-q", "--report", file("r.json"), "--report", file("r.md"),
                       "--report", file("r.csv"), "--report", file("r.txt")}),
@@ -237,7 +237,6 @@ TEST_F(App, ReportsGoToFilesByTheirSuffix) {
     EXPECT_EQ(trocar({"toy", "m", "--report", file("dir.json"), "--report", file("s.json")}), 3);
     EXPECT_TRUE(says(out, "Options\n"));
     EXPECT_TRUE(std::filesystem::exists(folder / "s.json"));
-    std::filesystem::remove_all(folder);
 }
 
 TEST_F(App, HelpComesBeforeComplaints) {

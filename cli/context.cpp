@@ -77,7 +77,12 @@ CommandContext::CommandContext(const Common& common, Console console)
         check_engine_name(engine_options_.name);
     }
     engine_options_.threads = threads_;
-    engine_options_.log = [this](LogLevel level, std::string_view text) { log(level, text); };
+    // What matters of an engine's words is in the errors that it raises; all of it is for -v.
+    engine_options_.log = [this](LogLevel level, std::string_view text) {
+        if (common_.verbose) {
+            log(level, text);
+        }
+    };
 }
 
 Model CommandContext::load(const std::filesystem::path& path) {

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "util/files.h"
+#include "util/test_folder.h"
 
 namespace trocar::cli {
 namespace {
@@ -14,14 +15,6 @@ namespace fs = std::filesystem;
 
 class EngineFolders : public testing::Test {
 protected:
-    void SetUp() override {
-        // Tests run at the same time: each has a folder of its own.
-        auto pattern = (fs::canonical(testing::TempDir()) / "trocar_XXXXXX").string();
-        ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-        root = pattern;
-    }
-    void TearDown() override { fs::remove_all(root); }
-
     fs::path folder(const std::string& path) {
         fs::create_directories(root / path);
         return root / path;
@@ -41,7 +34,8 @@ protected:
         return inside;
     }
     using Paths = std::vector<std::string>;
-    fs::path root;
+    TestFolder scratch;
+    const fs::path& root = scratch.path();
     std::map<std::string, fs::path> variables;
 };
 

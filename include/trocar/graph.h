@@ -64,16 +64,16 @@ struct Origin {
 
 // What an op is, apart from its place in a graph.
 struct OpSpec {
-    std::string type;    // "Conv"; an open set
-    std::string domain;  // namespace of the type in the graph's dialect; "" is the dialect's own
-    std::string name;    // may be empty, need not be unique
-    std::string overload;
-    std::vector<TensorId> inputs;  // TensorId::none: an optional input left out
-    std::vector<TensorId> outputs;
-    std::vector<Attribute> attributes;
-    std::vector<Property> metadata;
-    std::string doc;
-    Origin origin;
+    std::string type;         // "Conv"; an open set
+    std::string domain = {};  // namespace of the type in its dialect; "" is the dialect's own
+    std::string name = {};    // may be empty, need not be unique
+    std::string overload = {};
+    std::vector<TensorId> inputs = {};  // TensorId::none: an optional input left out
+    std::vector<TensorId> outputs = {};
+    std::vector<Attribute> attributes = {};
+    std::vector<Property> metadata = {};
+    std::string doc = {};
+    Origin origin = {};
 };
 
 struct Op : OpSpec {

@@ -74,8 +74,8 @@ public:
     static Constant sparse(Shape shape, Constant values, Constant indices);
 
     template <class T>  // of(DType::i64, {2}, std::vector<std::int64_t>{1, -1})
-    static Constant of(DType dtype, Shape shape, const std::vector<T>& values) {
-        return copy(dtype, std::move(shape), std::as_bytes(std::span<const T>(values)));
+    static Constant of(DType dtype, const Shape& shape, const std::vector<T>& values) {
+        return copy(dtype, shape, std::as_bytes(std::span<const T>(values)));
     }
 
     DType dtype() const { return dtype_; }

@@ -50,7 +50,9 @@ public:
     static Value strings(Shape shape, std::vector<std::string> values);
     static Value sequence(std::vector<Value> items);
     static Value map(Value keys, Value values);
-    static Value of(const Constant& constant);  // borrows; a sparse constant is made dense
+    // Borrows; a sparse constant is made dense, bytes that are not aligned to their type (as files
+    // may have them) are copied.
+    static Value of(const Constant& constant);
 
     Kind kind() const { return body_ ? body_->kind() : Kind::none; }
     bool is_tensor() const { return kind() == Kind::tensor; }
@@ -67,7 +69,8 @@ public:
     std::vector<Value> items() const;
 
     template <class T>
-    std::span<const T> as() const {  // as<float>(); the caller knows the type
+    std::span<const T> as()
+        const {  // as<float>(); the caller knows the type, and that it is aligned
         auto b = bytes();
         return {reinterpret_cast<const T*>(b.data()), b.size() / sizeof(T)};
     }

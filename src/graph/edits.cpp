@@ -74,17 +74,8 @@ OpId Graph::insert_on(TensorId on, OpSpec spec) {
             }
         }
     }
-    edit.check_spec(OpSpec{.type = spec.type,
-                           .domain = {},
-                           .name = spec.name,
-                           .overload = {},
-                           .inputs = spec.inputs,
-                           .outputs = {},
-                           .attributes = {},
-                           .metadata = {},
-                           .doc = {},
-                           .origin = {}},
-                    captures, place, OpId::none);
+    edit.check_spec(OpSpec{.type = spec.type, .name = spec.name, .inputs = spec.inputs}, captures,
+                    place, OpId::none);
     const auto uses = tensor(on).uses;
     const bool at_output = tensor(on).is_output;
     const auto old_name = tensor(on).name;

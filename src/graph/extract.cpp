@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "graph/graph_edit.h"
 #include "trocar/error.h"
 #include "trocar/model.h"
 
@@ -56,16 +57,7 @@ public:
                 made_.emplace(old, output);
             }
         }
-        for (auto& attribute : spec.attributes) {
-            if (auto* one = std::get_if<std::shared_ptr<Graph>>(&attribute.value)) {
-                *one = std::make_shared<Graph>((*one)->clone());
-            } else if (auto* many =
-                           std::get_if<std::vector<std::shared_ptr<Graph>>>(&attribute.value)) {
-                for (auto& graph : *many) {
-                    graph = std::make_shared<Graph>(graph->clone());
-                }
-            }
-        }
+        clone_subgraphs(spec.attributes);
         const auto copy = to_.append(std::move(spec));
         to_.op_from_file(copy).source = op.source;
     }

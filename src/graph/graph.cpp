@@ -76,6 +76,19 @@ Graph::Graph(Graph&&) noexcept = default;
 Graph& Graph::operator=(Graph&&) noexcept = default;
 Graph::~Graph() = default;
 
+void clone_subgraphs(std::vector<Attribute>& attributes) {
+    for (auto& attribute : attributes) {
+        if (auto* one = std::get_if<std::shared_ptr<Graph>>(&attribute.value)) {
+            *one = std::make_shared<Graph>((*one)->clone());
+        } else if (auto* many =
+                       std::get_if<std::vector<std::shared_ptr<Graph>>>(&attribute.value)) {
+            for (auto& graph : *many) {
+                graph = std::make_shared<Graph>(graph->clone());
+            }
+        }
+    }
+}
+
 Graph Graph::clone() const {
     Graph copy;
     copy.name = name;
@@ -94,16 +107,7 @@ Graph Graph::clone() const {
     copy.captured_ = captured_;
     copy.by_name_ = by_name_;
     for (auto& node : copy.ops_) {
-        for (auto& attribute : node.op.attributes) {
-            if (auto* one = std::get_if<std::shared_ptr<Graph>>(&attribute.value)) {
-                *one = std::make_shared<Graph>((*one)->clone());
-            } else if (auto* many =
-                           std::get_if<std::vector<std::shared_ptr<Graph>>>(&attribute.value)) {
-                for (auto& graph : *many) {
-                    graph = std::make_shared<Graph>(graph->clone());
-                }
-            }
-        }
+        clone_subgraphs(node.op.attributes);
     }
     return copy;
 }
@@ -224,18 +228,9 @@ bool Graph::edited() const {
         return true;
     }
     for (const auto id : ops()) {
-        for (const auto& attribute : ops_[index(id)].op.attributes) {
-            if (const auto* one = std::get_if<std::shared_ptr<Graph>>(&attribute.value);
-                one != nullptr && *one && (*one)->edited()) {
+        for (const auto& graph : ops_[index(id)].op.subgraphs()) {
+            if (graph->edited()) {
                 return true;
-            }
-            if (const auto* many =
-                    std::get_if<std::vector<std::shared_ptr<Graph>>>(&attribute.value)) {
-                for (const auto& graph : *many) {
-                    if (graph && graph->edited()) {
-                        return true;
-                    }
-                }
             }
         }
     }

@@ -7,6 +7,9 @@
 
 namespace trocar {
 
+// Puts copies in the place of the subgraphs that attributes share with others.
+void clone_subgraphs(std::vector<Attribute>& attributes);
+
 // The working parts of Graph's edits: linking and unlinking without checks, and the checks without
 // linking. Edits first check all, then link, so that a refused edit leaves no trace.
 struct GraphEdit {

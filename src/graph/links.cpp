@@ -108,18 +108,7 @@ void GraphEdit::need(OpId op, const char* doing) const {
 
 std::vector<TensorId> GraphEdit::captures_of(const OpSpec& spec) const {
     std::vector<TensorId> captures;
-    const Op probe{OpSpec{.type = {},
-                          .domain = {},
-                          .name = {},
-                          .overload = {},
-                          .inputs = {},
-                          .outputs = {},
-                          .attributes = spec.attributes,
-                          .metadata = {},
-                          .doc = {},
-                          .origin = {}},
-                   {},
-                   {}};
+    const Op probe{OpSpec{.type = {}, .attributes = spec.attributes}, {}, {}};
     for (const auto& graph : probe.subgraphs()) {
         for (const auto inner : graph->captured()) {
             const auto& wanted = graph->tensor(inner).name;

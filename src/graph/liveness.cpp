@@ -1,4 +1,4 @@
-#include "graph/liveness.h"
+#include "trocar/liveness.h"
 
 #include <algorithm>
 #include <limits>

@@ -88,6 +88,14 @@ TEST(Value, BorrowedBytesAreNotWritten) {
     EXPECT_EQ(value_text(owned), "f32 2");
 }
 
+TEST(Value, ConstantsThatAreNotAlignedAreCopied) {
+    const std::vector<std::byte> data(9);
+    const auto at = Bytes(data).subspan(1);
+    const auto value = Value::of(Constant::view(DType::f32, {2}, at, nullptr));
+    EXPECT_NE(value.bytes().data(), at.data());
+    EXPECT_EQ(value.as<float>()[1], 0.0F);
+}
+
 TEST(Value, TypesOfCollections) {
     const auto one = Value::tensor(DType::i64, {2});
     EXPECT_EQ(type_text(type_of(Value::sequence({one, one}))), "sequence(i64)");

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -143,6 +144,10 @@ Value Value::of(const Constant& constant) {
         return strings(constant.shape(), constant.string_values());
     }
     const auto bytes = constant.bytes();
+    const auto whole = std::clamp<std::size_t>(bits(constant.dtype()) / 8, 1, 8);
+    if (reinterpret_cast<std::uintptr_t>(bytes.data()) % whole != 0) {
+        return copy(constant.dtype(), constant.shape(), bytes);
+    }
     return borrow(constant.dtype(), constant.shape(), bytes, constant.owner());
 }
 

@@ -1,4 +1,4 @@
-#include "run/inputs.h"
+#include "trocar/inputs.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -399,7 +399,11 @@ private:
             hints_.push_back(
                 fmt::format("sizes are given with --shape {}", fmt::join(sizes_, " --shape ")));
         }
-        const auto hint = fmt::format("{}", fmt::join(hints_, "; "));
+        std::string hint;
+        for (const auto& one : hints_) {
+            hint += hint.empty() ? "" : hint.ends_with('?') ? " " : "; ";
+            hint += one;
+        }
         if (faults_.size() == 1) {
             throw Error(Fault::input, faults_.front(), hint);
         }

@@ -1,4 +1,4 @@
-#include "run/inputs.h"
+#include "trocar/inputs.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -12,6 +12,7 @@
 #include "trocar/format.h"
 #include "util/files.h"
 #include "util/statistics.h"
+#include "util/test_folder.h"
 
 namespace trocar {
 namespace {
@@ -42,12 +43,6 @@ Model one_input() {
 
 class InputsTest : public testing::Test {
 protected:
-    InputsTest() {
-        std::string name = testing::TempDir() + "trocar_inputs_XXXXXX";
-        folder_ = ::mkdtemp(name.data());
-    }
-    ~InputsTest() override { std::filesystem::remove_all(folder_); }
-
     // An .npy file of zeros.
     std::string npy(const std::string& stem, DType dtype, const Shape& shape) const {
         return save_value({"", Value::tensor(dtype, shape)}, folder_, stem).string();
@@ -55,7 +50,8 @@ protected:
     std::string path(const std::string& name) const { return (folder_ / name).string(); }
 
 private:
-    std::filesystem::path folder_;
+    TestFolder scratch_;
+    const std::filesystem::path& folder_ = scratch_.path();
 };
 
 // What is wrong, and behind a '|' what to do.
@@ -99,7 +95,7 @@ TEST_F(InputsTest, AllFaultsComeInOneMessage) {
     EXPECT_EQ(fault(model(), spec({"imgae=zeros"})),
               "the inputs do not fit the model: the model has no input 'imgae'; "
               "input 'image' (f32[batch,3,4]) is not given; "
-              "input 'mask' (i64[batch,?]) is not given | did you mean 'image'?; "
+              "input 'mask' (i64[batch,?]) is not given | did you mean 'image'? "
               "give it with --input image=FILE, or all that is missing with --fill random");
 }
 

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "trocar/error.h"
+#include "util/test_folder.h"
 
 namespace trocar {
 namespace {
@@ -138,8 +139,8 @@ TEST(Isolated, SurvivesAnAbort) {
 
 TEST(Isolated, SurvivesAnExitWithoutRunningTheParentsHandlers) {
     static std::string mark;
-    mark = testing::TempDir() + "isolated_exit_mark";
-    std::filesystem::remove(mark);
+    const TestFolder scratch;
+    mark = scratch / "mark";
     // Runs in this process too, at its end: only a child would do it while this one lives.
     std::atexit([] { std::ofstream(mark) << "ran"; });
     auto child = isolated([](const Values&) -> Values { std::exit(3); });

@@ -241,6 +241,25 @@ TEST(Session, ADefaultCanBeOverridden) {
     }
 }
 
+TEST(Session, ConstantsNeedNotBeAligned) {
+    constexpr std::size_t count = 4096;
+    const std::vector<std::byte> data(count * sizeof(float) + 1);
+    Graph graph;
+    const auto x = graph.add_input("x", vector_type());
+    const auto k = graph.add_constant(
+        "k", Constant::view(DType::f32, {count}, Bytes(data).subspan(1), nullptr));
+    const auto y = new_tensor(graph, "y");
+    graph.append(spec("Add", {x, k}, {y}, "Add"));
+    graph.set_outputs({y, k});
+    const auto model = model_of(std::move(graph));
+    for (const auto& options : {cut({}), cut(every_op()), cut(every_op(), true)}) {
+        Session session(model, engine(), options);
+        const auto outputs = session.run({{"x", floats({3})}});
+        EXPECT_EQ(numbers(outputs[0].value), std::vector<float>(count, 3));
+        EXPECT_EQ(numbers(outputs[1].value), std::vector<float>(count, 0));
+    }
+}
+
 TEST(Session, StaleDeclarationsDoNotStopACutRun) {
     auto graph = residual();
     graph.set_type(graph.inputs()[0], vector_type());

@@ -7,18 +7,13 @@
 #include "trocar/error.h"
 #include "trocar/format.h"
 #include "util/files.h"
+#include "util/test_folder.h"
 
 namespace trocar {
 namespace {
 
 class FormatIo : public testing::Test {
 protected:
-    FormatIo() {
-        std::string name = testing::TempDir() + "trocar_format_io_XXXXXX";
-        folder_ = ::mkdtemp(name.data());
-    }
-    ~FormatIo() override { std::filesystem::remove_all(folder_); }
-
     std::filesystem::path file(const std::string& name) const { return folder_ / name; }
 
     // What is said, with FOLDER for the folder, the hint behind a '|'.
@@ -43,7 +38,8 @@ protected:
         return fault([&] { load(file(name), format); }, expected);
     }
 
-    std::filesystem::path folder_;
+    TestFolder scratch_;
+    const std::filesystem::path& folder_ = scratch_.path();
 };
 
 TEST_F(FormatIo, FormatsAreFoundByName) {

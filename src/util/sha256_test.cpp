@@ -4,6 +4,7 @@
 
 #include "trocar/error.h"
 #include "util/files.h"
+#include "util/test_folder.h"
 
 namespace trocar {
 namespace {
@@ -55,7 +56,8 @@ TEST(Sha256, IsTheSameWithoutTheInstructionsOfTheCpu) {
 }
 
 TEST(Sha256, ReadsFiles) {
-    const auto path = std::filesystem::path(testing::TempDir()) / "sha256_test.bin";
+    const TestFolder scratch;
+    const auto path = scratch / "some.bin";
     write_file(path, "abc");
     EXPECT_EQ(sha256_of_file(path), sha256("abc"));
     std::filesystem::remove(path);

@@ -2,7 +2,7 @@
 
 $ trocar tools --report r.json --report r.csv --report r.md --report r.txt > stdout.txt
 
-$ ls
+$ ls -I models
 r.csv
 r.json
 r.md
@@ -54,7 +54,7 @@ $ mkdir folder.json; trocar tools -q --report folder.json --report other.json
 trocar: cannot write 'folder.json': Is a directory
 [exit 3]
 
-$ ls
+$ ls -I models
 folder.json
 other.json
 r.csv

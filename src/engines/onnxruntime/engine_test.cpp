@@ -9,6 +9,7 @@
 
 #include "trocar/error.h"
 #include "trocar/format.h"
+#include "util/test_folder.h"
 
 namespace trocar {
 namespace {
@@ -177,7 +178,8 @@ TEST_P(OrtEngine, RunsAProgram) {
 }
 
 TEST_P(OrtEngine, RunsAFileAsItIs) {
-    const fs::path path = testing::TempDir() + "ort_engine_relu.onnx";
+    const TestFolder scratch;
+    const auto path = scratch / "relu.onnx";
     save(relu(), path);
     const auto model = load(path);
     auto program = engine()->compile(model, {});
@@ -562,22 +564,6 @@ TEST(OrtEngines, RefuseALibraryThatIsNotOnnxRuntime) {
     const auto e = error_of([&] { open_engine(options); });
     EXPECT_EQ(e.fault(), Fault::engine);
     EXPECT_NE(std::string(e.what()).find("it has no function OrtGetApiBase"), std::string::npos);
-}
-
-TEST(OrtEngines, ParseTheirTextForm) {
-    const auto options = parse_engine("onnxruntime:/opt/ort,provider=cuda,device_id=1");
-    EXPECT_EQ(options.name, "onnxruntime");
-    EXPECT_EQ(options.path, "/opt/ort");
-    ASSERT_EQ(options.options.size(), 2U);
-    EXPECT_EQ(options.options[1].first, "device_id");
-    EXPECT_EQ(options.options[1].second, "1");
-    EXPECT_EQ(parse_engine("onnxruntime").path, "");
-    for (const char* wrong : {"", ":x", "a:", "a,", "a,b", "a,=b"}) {
-        EXPECT_EQ(error_of([&] { parse_engine(wrong); }).fault(), Fault::usage) << wrong;
-    }
-    EngineOptions unknown;
-    unknown.name = "tea";
-    EXPECT_EQ(error_of([&] { open_engine(unknown); }).fault(), Fault::usage);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "engines/onnxruntime/library.h"
 #include "engines/onnxruntime/settings.h"
 #include "trocar/error.h"
+#include "util/test_folder.h"
 
 namespace trocar::ort {
 namespace {
@@ -36,9 +37,8 @@ protected:
         return paths;
     }
 
-    fs::path root_ =
-        fs::canonical(testing::TempDir()) /
-        (std::string("find_") + testing::UnitTest::GetInstance()->current_test_info()->name());
+    TestFolder scratch_;
+    const fs::path& root_ = scratch_.path();
 };
 
 using Paths = std::vector<std::string>;
@@ -126,7 +126,8 @@ protected:
         return {reinterpret_cast<const char*>(&header), sizeof header};
     }
 
-    fs::path path_ = testing::TempDir() + "check_elf.so";
+    TestFolder scratch_;
+    fs::path path_ = scratch_ / "check_elf.so";
 };
 
 #if defined(__x86_64__)
@@ -192,7 +193,8 @@ protected:
                "extern \"C\" void* OrtGetApiBase() { return &base; }\n";
     }
 
-    fs::path folder_ = fs::canonical(testing::TempDir()) / "load_library";
+    TestFolder scratch_;
+    fs::path folder_ = scratch_ / "load_library";
 };
 
 TEST_F(LoadLibrary, RefusesWhatIsTooOldOrBroken) {

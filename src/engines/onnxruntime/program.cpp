@@ -312,7 +312,10 @@ bool give_constants(const Compiler& compiler, const CompileOptions& options, con
         if (tensor.uses.empty() && !tensor.is_output) {
             continue;  // the engine drops it, and then finds no place for what it is given
         }
-        auto view = wrap_tensor(environment, Value::of(constant));
+        // The constant's own bytes, aligned or not: they outlive the session's making, a copy would
+        // not.
+        auto view = wrap_tensor(environment, Value::borrow(constant.dtype(), constant.shape(),
+                                                           constant.bytes(), nullptr));
         if (may_lend && is_aligned(constant)) {
             session_options.set(add_initializer, name.c_str(), view.get());
             program.keep(constant, std::move(view));

@@ -9,6 +9,7 @@
 #include "trocar/error.h"
 #include "trocar/format.h"
 #include "util/files.h"
+#include "util/test_folder.h"
 
 namespace trocar {
 
@@ -24,12 +25,6 @@ void put(const std::filesystem::path& path, const std::string& bytes) {
 // A folder that goes with the test.
 class Numpy : public testing::Test {
 protected:
-    Numpy() {
-        std::string name = testing::TempDir() + "trocar_numpy_XXXXXX";
-        folder_ = ::mkdtemp(name.data());
-    }
-    ~Numpy() override { std::filesystem::remove_all(folder_); }
-
     std::filesystem::path file(const std::string& name) const { return folder_ / name; }
 
     Value read(const std::string& bytes) const {
@@ -53,7 +48,8 @@ protected:
     }
 
 private:
-    std::filesystem::path folder_;
+    TestFolder scratch_;
+    const std::filesystem::path& folder_ = scratch_.path();
 };
 
 std::string with_header(const std::string& dictionary, const std::string& data, int version = 1) {

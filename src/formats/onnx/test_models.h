@@ -13,6 +13,7 @@
 #include "trocar/error.h"
 #include "trocar/model.h"
 #include "util/files.h"
+#include "util/test_folder.h"
 
 // Small ONNX messages for tests, field by field.
 namespace trocar::onnx::test {
@@ -164,24 +165,6 @@ inline std::string small_model(std::vector<Rope> more = {}) {
     return model(graph(std::move(fields)));
 }
 
-// A folder that goes when the test ends.
-class Folder {
-public:
-    Folder() {
-        std::string name = (std::filesystem::temp_directory_path() / "trocar-XXXXXX").string();
-        path_ = ::mkdtemp(name.data());
-    }
-    Folder(const Folder&) = delete;
-    Folder& operator=(const Folder&) = delete;
-    ~Folder() {
-        std::error_code ignored;
-        std::filesystem::remove_all(path_, ignored);
-    }
-    std::filesystem::path operator/(std::string_view name) const { return path_ / name; }
-    const std::filesystem::path& path() const { return path_; }
-
-private:
-    std::filesystem::path path_;
-};
+using Folder = TestFolder;
 
 }  // namespace trocar::onnx::test

@@ -94,32 +94,50 @@ Table tensor_table(const char* key, const char* title, const Model& part,
     return table;
 }
 
+// Constants of the part that lie in further files of the model go into one new file beside the
+// part: the model's own files hold all the rest too.
+ExternalPolicy policy(const Model& part) {
+    for (const auto id : part.graph.tensors()) {
+        const auto& constant = part.graph.tensor(id).constant;
+        if (constant && constant->external()) {
+            return ExternalPolicy::separate;
+        }
+    }
+    return ExternalPolicy::copy;
+}
+
+// Finds the types that the file does not declare. An engine refuses inputs without one; an output
+// may go without.
 void find_types(const Options& options, const Model& model, Model& part, Context& context,
                 Report& report) {
-    const auto untyped = untyped_inputs(part);
-    if (untyped.empty()) {
+    const auto tensors = untyped(part);
+    if (tensors.empty()) {
         return;
     }
-    if (options.no_run) {
-        report.warnings.push_back(
-            fmt::format("the file declares no type for {} of the part: engines may refuse it",
-                        counted(untyped.size(), "input")));
-        return;
+    const bool needed = part.graph.tensor(tensors.front()).is_input;
+    std::string why = "--no-run was given";
+    if (!options.no_run) {
+        InputSpec spec;
+        spec.shapes = options.shapes;
+        spec.seed = context.seed();
+        try {
+            report.notes.push_back(complete_types(model, part, tensors, spec, context.engine()));
+            return;
+        } catch (const Error& error) {
+            why = error.what();
+            if (needed) {
+                throw Error(
+                    error.fault(),
+                    fmt::format("the type of '{}' is not declared in the model, and could not "
+                                "be observed: {}",
+                                part.graph.tensor(tensors.front()).name, why),
+                    error.hint().empty() ? "--no-run leaves such types open" : error.hint());
+            }
+        }
     }
-    InputSpec spec;
-    spec.shapes = options.shapes;
-    spec.seed = context.seed();
-    spec.unknown_dims = 1;
-    try {
-        report.notes.push_back(observe_types(model, part, untyped, spec, context.engine()));
-    } catch (const Error& error) {
-        throw Error(
-            error.fault(),
-            fmt::format(
-                "the type of '{}' is not declared in the model, and could not be observed: {}",
-                part.graph.tensor(untyped.front()).name, error.what()),
-            error.hint().empty() ? "--no-run leaves such types open" : error.hint());
-    }
+    report.warnings.push_back(fmt::format("{} of the part without a type{}: {}",
+                                          counted(tensors.size(), "tensor"),
+                                          needed ? ", so engines may refuse it" : "", why));
 }
 
 Report extract_part(const Options& options, Context& context) {
@@ -140,7 +158,7 @@ Report extract_part(const Options& options, Context& context) {
     Report report;
     report.tool = "extract";
     find_types(options, model, part, context, report);
-    save(part, options.part);
+    save(part, options.part, {.external = policy(part)});
 
     report.context = context.describe(model, false);
     Section section{.key = "part", .title = "Part", .scalars = {}};

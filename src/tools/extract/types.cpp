@@ -17,20 +17,9 @@ bool is_open(const Type& type) {
            (type.kind == Type::Kind::tensor && type.dtype == DType::undefined);
 }
 
-std::vector<Type> types_in_a_run(const Model& before, InputSpec spec, const char* fill,
-                                 std::shared_ptr<Engine> engine) {
-    spec.fill = fill;
-    const auto inputs = make_inputs(before, spec);
-    SessionOptions options;
-    options.cut = every_op();
-    options.streaming = true;
-    options.compile.low_memory = true;
-    Session session(before, std::move(engine), options);
-    std::vector<Type> types;
-    for (const auto& output : session.run(inputs.values)) {
-        types.push_back(type_of(output.value));
-    }
-    return types;
+std::vector<Type> types_in_a_run(const Model& before, const InputSpec& spec,
+                                 const std::shared_ptr<Engine>& engine) {
+    return observe_types(before, engine, make_inputs(before, spec).values, before.graph.outputs());
 }
 
 // Leaves open what the two types do not have in common.
@@ -48,41 +37,53 @@ void generalize(Type& type, const Type& other) {
 
 }  // namespace
 
-std::vector<TensorId> untyped_inputs(const Model& part) {
+std::vector<TensorId> untyped(const Model& part) {
     std::vector<TensorId> found;
-    for (const auto id : part.graph.inputs()) {
-        if (is_open(part.graph.tensor(id).type)) {
-            found.push_back(id);
+    for (const auto& tensors : {part.graph.inputs(), part.graph.outputs()}) {
+        for (const auto id : tensors) {
+            if (is_open(part.graph.tensor(id).type)) {
+                found.push_back(id);
+            }
         }
     }
     return found;
 }
 
-std::string observe_types(const Model& model, Model& part, const std::vector<TensorId>& untyped,
-                          const InputSpec& spec, const std::shared_ptr<Engine>& engine) {
+std::string complete_types(const Model& model, Model& part, const std::vector<TensorId>& tensors,
+                           const InputSpec& spec, const std::shared_ptr<Engine>& engine) {
     std::vector<TensorId> wanted;
-    for (const auto id : untyped) {
+    for (const auto id : tensors) {
         wanted.push_back(model.graph.find_tensor(part.graph.tensor(id).name).value());
     }
     const auto before = extract(model, {}, wanted);
-    const auto& inputs = before.graph.inputs();
-    const bool dynamic = std::any_of(inputs.begin(), inputs.end(), [&](TensorId id) {
-        return !before.graph.tensor(id).type.shape();
-    });
-    auto types = types_in_a_run(before, spec, "random", engine);
-    // Shapes can depend on values: what another run has otherwise is left open.
-    const auto others = types_in_a_run(before, spec, "zeros", engine);
+    auto first = spec;
+    first.fill = "random";
+    first.unknown_dims = 1;
+    auto types = types_in_a_run(before, first, engine);
+    // Shapes can depend on values and on sizes: what another run has otherwise is left open.
+    auto second = spec;
+    second.fill = "zeros";
+    second.unknown_dims = 2;
+    std::optional<std::vector<Type>> others;
+    if (spec.shapes.empty()) {
+        try {
+            others = types_in_a_run(before, second, engine);
+        } catch (const Error&) {
+            // The model does not take that size: nothing is known about its dimensions.
+        }
+    }
     std::vector<std::string> texts;
-    for (std::size_t i = 0; i < untyped.size(); ++i) {
-        generalize(types[i], others[i]);
-        if (dynamic && types[i].dims) {
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+        if (others) {
+            generalize(types[i], (*others)[i]);
+        } else if (types[i].dims) {
             std::fill(types[i].dims->begin(), types[i].dims->end(), Dim{});
         }
         texts.push_back(
-            fmt::format("'{}' {}", part.graph.tensor(untyped[i]).name, type_text(types[i])));
-        part.graph.set_type(untyped[i], std::move(types[i]));
+            fmt::format("'{}' {}", part.graph.tensor(tensors[i]).name, type_text(types[i])));
+        part.graph.set_type(tensors[i], std::move(types[i]));
     }
-    return fmt::format("types that the file does not declare, as seen in a run: {}",
+    return fmt::format("types that the file does not declare, as seen in runs: {}",
                        fmt::join(texts, ", "));
 }
 

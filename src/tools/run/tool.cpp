@@ -3,10 +3,10 @@
 #include <chrono>
 #include <memory>
 
-#include "run/inputs.h"
 #include "tools/run/outputs.h"
 #include "trocar/command.h"
 #include "trocar/error.h"
+#include "trocar/inputs.h"
 #include "trocar/session.h"
 #include "util/statistics.h"
 #include "util/text.h"
@@ -20,6 +20,7 @@ struct Options {
     InputSpec inputs;
     std::string output;
     std::string cut = "none";
+    std::string optimize = "engine";
     std::int64_t repeat = 0;
     std::int64_t warmup = 0;
     bool isolate = false;
@@ -56,6 +57,9 @@ Session open_session(const Options& options, const Model& model, const Selector&
     SessionOptions session_options;
     session_options.cut = cut;
     session_options.isolate = options.isolate;
+    if (options.optimize == "none") {
+        session_options.compile.optimize = CompileOptions::Optimize::none;
+    }
     if (options.isolate) {
         return {model, context.engine_options(), session_options};
     }
@@ -126,6 +130,8 @@ Section program_section(const Session& session, const Selector& cut, const Model
     section.scalars.push_back({"programs", "Programs",
                                std::uint64_t{session.plan().segments.size()}, Show::count,
                                fmt::format("of {}", counted(model.graph.op_count(), "op"))});
+    section.scalars.push_back({"optimize", "Optimised", options.optimize, Show::plain,
+                               "programs of one op are never optimised"});
     section.scalars.push_back({"isolated", "Isolated", options.isolate, Show::plain, ""});
     if (context.verbosity() > 0) {
         const auto footprint = session.footprint();
@@ -212,6 +218,9 @@ std::function<Report(Context&)> bind(Args& args) {
     args.option(
         "--cut", options->cut, "SELECTOR",
         "End a program after these ops: none, all, or a selector such as Conv or name:/layer1/*");
+    args.choice("--optimize", options->optimize, "engine|none",
+                "What the engine may do with a program: fuse and reorder as it likes, or nothing; "
+                "with none, whole and cut runs give the same bits");
     args.option("--repeat", options->repeat, "N", "Run N more times and show median and spread");
     args.option("--warmup", options->warmup, "N",
                 "Runs before those of --repeat that are not counted");
@@ -221,6 +230,8 @@ std::function<Report(Context&)> bind(Args& args) {
     args.example("trocar run model.onnx --fill random --shape batch=4 --repeat 20",
                  "Time it on random inputs");
     args.example("trocar run model.onnx --fill random --cut all", "Run it op by op");
+    args.example("trocar run model.onnx --fill random --optimize none --output whole",
+                 "Run it whole without fusion: the bits of the run op by op");
     args.example("trocar run model.onnx --input image=data.bin:f32:1x3x224x224 --input scale=0.5",
                  "Inputs from raw elements, and one number");
     return [options](Context& context) { return run(*options, context); };

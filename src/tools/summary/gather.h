@@ -4,12 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "graph/liveness.h"
-#include "run/inputs.h"
 #include "tools/summary/parameters.h"
 #include "tools/summary/rows.h"
 #include "tools/summary/scope.h"
 #include "trocar/command.h"
+#include "trocar/inputs.h"
+#include "trocar/liveness.h"
 
 namespace trocar::summary {
 

@@ -82,16 +82,7 @@ bool run(const std::vector<std::string>& args) {
 
     // An edit: the logits' signs are turned.
     trocar::Graph& graph = model.graph;
-    graph.insert_on(graph.outputs()[0], {.type = "Neg",
-                                         .domain = "",
-                                         .name = "turn",
-                                         .overload = "",
-                                         .inputs = {},
-                                         .outputs = {},
-                                         .attributes = {},
-                                         .metadata = {},
-                                         .doc = "",
-                                         .origin = {}});
+    graph.insert_on(graph.outputs()[0], {.type = "Neg", .name = "turn"});
     good &= expect(graph.verify().empty(), "the edited graph is valid");
     trocar::save(model, args[4]);
     const trocar::Model edited = trocar::load(args[4]);
