@@ -118,6 +118,7 @@ bool is_usual(const Op& op, const Attribute& a) {
         {"layout", std::int64_t{0}},
         {"saturate", std::int64_t{1}},
         {"cubic_coeff_a", -0.75F},
+        {"epsilon", 1e-5F},
         {"extrapolation_value", 0.0F},
         {"exclude_outside", std::int64_t{0}},
     };

@@ -206,7 +206,6 @@ private:
                 result_.some_per_iteration || (inner.taken && !inner.times_known);
             std::size_t first = result_.rows.size();
             Sums sums = walk(*body.scope, inner);
-            sums.ops = 0;  // the op itself is one
             for (std::size_t i = first; i < result_.rows.size(); ++i) {
                 structure = mix(structure, result_.rows[i].structure);
             }

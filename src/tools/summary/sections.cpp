@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cmath>
+
 #include "tools/summary/present.h"
 
 namespace trocar::summary {
@@ -140,19 +142,32 @@ Section compute_section(const Summary& s) {
     for (const auto& [dtype, macs] : r.macs_by_dtype) {
         dtypes.push_back(fmt::format("{} {:.4g} %", dtype, 100 * ratio(macs, r.total.macs)));
     }
-    add("macs", "MACs", r.total.macs, Show::count, fmt::format("{}", fmt::join(dtypes, ", ")));
+    bool lacking = r.total.uncounted > 0;
+    // What nothing is known of is not shown as 0.
+    auto known = [&](std::uint64_t n) {
+        return lacking && n == 0 ? Cell::unavailable("ops are not counted") : Cell(n);
+    };
+    add("macs", "MACs", known(r.total.macs), Show::count,
+        fmt::format("{}{}", fmt::join(dtypes, ", "),
+                    lacking && r.total.macs > 0 ? ", at least: some ops are not counted" : ""));
     if (r.total.macs - r.total.effective_macs > r.total.macs / 1000) {
         add("effective_macs", "Effective MACs", r.total.effective_macs, Show::count,
             "with weights that are not zero");
     }
-    add("flops", "FLOPs", r.total.flops(), Show::count,
+    add("flops", "FLOPs", known(r.total.flops()), Show::count,
         fmt::format("2 × MACs + {} other", count_text(r.total.other_flops)));
-    add("other_flops", "Other FLOPs", r.total.other_flops, Show::count);
-    add("read_bytes", "Bytes read", r.total.read, Show::bytes);
-    add("written_bytes", "Bytes written", r.total.written, Show::bytes);
+    add("other_flops", "Other FLOPs", known(r.total.other_flops), Show::count);
+    auto sized = [&](std::uint64_t n) {
+        return r.total.unsized > 0 && n == 0 ? Cell::unavailable("shapes are unknown") : Cell(n);
+    };
+    std::string some_lacking =
+        r.total.unsized > 0 ? fmt::format("without {} ops of unknown shapes", r.total.unsized) : "";
+    add("read_bytes", "Bytes read", sized(r.total.read), Show::bytes, some_lacking);
+    add("written_bytes", "Bytes written", sized(r.total.written), Show::bytes);
     std::uint64_t moved = r.total.read + r.total.written;
     add("intensity_flop_per_byte", "Intensity",
-        moved == 0 ? Cell::unavailable("nothing is moved") : Cell(ratio(r.total.flops(), moved)),
+        moved == 0 ? Cell::unavailable("nothing is known to be moved")
+                   : Cell(std::round(ratio(r.total.flops(), moved) * 1000) / 1000),
         Show::plain, "FLOP per byte, op by op");
     std::uint64_t unknown = 0;
     for (const Uncounted& u : r.uncounted) {

@@ -102,10 +102,17 @@ Cell output_cell(const Summary& s, const Layer& layer) {
 
 Row layer_row(const Summary& s, const Layer& layer) {
     const OpRow* op = layer.row == OpRow::none ? nullptr : &s.rows.rows[layer.row];
+    const Sums& sums = layer.sums;
     bool uncounted = op != nullptr && op->count.counted == Counted::unknown;
     std::string why = uncounted ? op->count.why : "";
-    std::string unsized = op == nullptr ? "" : why_unsized(*op);
-    const Sums& sums = layer.sums;
+    std::string unsized = op == nullptr ? "" : !op->taken ? op->count.why : why_unsized(*op);
+    if (op == nullptr && sums.uncounted > 0 && sums.flops() == 0) {
+        uncounted = true;
+        why = "its ops are not counted";
+    }
+    if (op == nullptr && sums.unsized > 0 && sums.read + sums.written == 0) {
+        unsized = "shapes are unknown";
+    }
     Row row;
     row.depth = layer.depth;
     row.cells = {
@@ -162,7 +169,7 @@ void drop_empty_columns(Table& table, std::initializer_list<const char*> keys) {
             const auto* number = std::get_if<double>(&row.cells[c].value);
             return row.cells[c].missing() ||
                    (text != nullptr && (text->empty() || *text == "dense")) ||
-                   (number != nullptr && *number == 0);
+                   (number != nullptr && *number < 0.001);
         });
         if (candidate && empty) {
             table.columns.erase(table.columns.begin() + static_cast<std::ptrdiff_t>(c));
@@ -362,15 +369,17 @@ Table type_table(const Summary& s) {
     });
     const Sums& total = s.rows.total;
     for (const auto& [type, sums] : types) {
-        Cell macs = sums.uncounted == sums.ops ? Cell::unavailable("not counted") : some(sums.macs);
+        auto known = [&sums = sums](std::uint64_t n) {
+            return sums.uncounted == sums.ops ? Cell::unavailable("not counted") : some(n);
+        };
         Row row;
         row.cells = {type,
                      sums.ops,
                      some(sums.parameters),
                      share(sums.parameters, total.parameters),
-                     macs,
+                     known(sums.macs),
                      share(sums.macs, total.macs),
-                     macs.missing() ? macs : some(sums.flops()),
+                     known(sums.flops()),
                      sums.read,
                      sums.written,
                      some(sums.uncounted)};
