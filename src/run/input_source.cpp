@@ -99,8 +99,9 @@ bool take_member(InputSource& source) {
         return false;
     }
     auto values = load_values(path);
-    const auto found = std::find_if(values.begin(), values.end(),
-                                    [&](const NamedValue& value) { return value.name == key; });
+    const auto found =
+        std::find_if(values.begin(), values.end(),
+                     [&wanted = key](const NamedValue& value) { return value.name == wanted; });
     if (found == values.end()) {
         std::vector<std::string> names;
         for (const auto& value : values) {
