@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <limits>
 
@@ -188,7 +189,7 @@ private:
         }
         double share =
             1 - static_cast<double>(row.sums.zeros) / static_cast<double>(row.sums.weights);
-        return static_cast<std::uint64_t>(static_cast<double>(row.sums.macs) * share + 0.5);
+        return static_cast<std::uint64_t>(std::llround(static_cast<double>(row.sums.macs) * share));
     }
 
     void enter(const Scope& scope, OpId id, const std::vector<Body>& bodies, const Place& place,
