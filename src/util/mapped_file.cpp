@@ -83,13 +83,14 @@ MappedFile::~MappedFile() {
 }
 
 void release_pages(Bytes bytes) {
-    static const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-    const auto begin = reinterpret_cast<std::uintptr_t>(bytes.data());
-    const auto first = (begin + page - 1) / page * page;
-    const auto last = (begin + bytes.size()) / page * page;
-    if (last > first && ranges().hold(bytes)) {
-        ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+    static const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    const auto into_page = reinterpret_cast<std::uintptr_t>(bytes.data()) % page;
+    const auto skipped = (page - into_page) % page;
+    if (bytes.size() < skipped + page || !ranges().hold(bytes)) {
+        return;
     }
+    const auto whole = (bytes.size() - skipped) / page * page;
+    ::madvise(const_cast<std::byte*>(bytes.data() + skipped), whole, MADV_DONTNEED);
 }
 
 }  // namespace trocar

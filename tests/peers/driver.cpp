@@ -40,8 +40,8 @@ std::vector<Case> read_index(const fs::path& root) {
     for (const auto& row : index.at("cases")) {
         const auto kind = row.at("kind").get<std::string>();
         const auto name = row.at("name").get<std::string>();
-        cases.push_back({kind + "/" + name, root / kind / name, row.at("rtol").get<double>(),
-                         row.at("atol").get<double>()});
+        cases.push_back({fmt::format("{}/{}", kind, name), root / kind / name,
+                         row.at("rtol").get<double>(), row.at("atol").get<double>()});
     }
     return cases;
 }
