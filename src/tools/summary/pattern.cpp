@@ -106,7 +106,8 @@ std::string PatternFinder::pattern(std::uint64_t zeros) const {
     if (inputs * per_input == zeros) {
         return share(inputs, reduced_.extent, "input");
     }
-    for (std::size_t i : {1, 0, 2, 3}) {  // 1:4 and 2:4 before 1:2, then larger groups
+    for (std::size_t i :
+         std::array<std::size_t, 4>{1, 0, 2, 3}) {  // 1:4 and 2:4 before 1:2, then larger groups
         const Groups& g = groups_[i];
         bool half = g.size == 4 && groups_[0].whole > 0 && groups_[0].fewest == 1 && g.fewest == 2;
         if (g.whole > 0 && g.fewest * 2 >= g.size && !half) {
