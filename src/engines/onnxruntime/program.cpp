@@ -4,6 +4,7 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <mutex>
 
 #include "trocar/error.h"
 #include "trocar/format.h"
@@ -59,7 +60,11 @@ public:
     }
 
 private:
+    // One thread at a time: where another allocator serves the process (a sanitizer's, a preloaded
+    // one), the C library's first sets itself up here, and not safely for two threads.
     static std::uint64_t count() {
+        static std::mutex one_at_a_time;
+        const std::scoped_lock lock(one_at_a_time);
         const auto info = ::mallinfo2();
         return info.uordblks + info.hblkhd;
     }
