@@ -36,7 +36,8 @@ struct Capabilities {
     std::vector<std::string> dialects;   // of the models it takes
     std::vector<std::string> providers;  // where it can run: "CPUExecutionProvider"…
     bool deterministic = false;          // same inputs, same bits, whatever the threads
-    bool custom_ops = false;
+    bool host_calls = false;             // programs may hold ops of `host_domain`
+    bool deployed = false;               // it can give the graph that it makes of a model
 };
 
 // An engine as found on this machine.
@@ -50,11 +51,32 @@ struct EngineInfo {
     std::string hint;     // and how to get it
 };
 
+// Ops of this domain inside a program call back into this process. "Tap": outputs are its first
+// inputs, of the same types and, unless the callback sets others, shapes; further inputs are only
+// read; without outputs it only observes. "Call": outputs are whatever the callback makes, their
+// element types (in ONNX's numbers) in the attribute `types`. Both carry an integer `site`.
+inline constexpr const char* host_domain = "trocar";
+
+// One such call. All of it is valid during the call.
+class HostCall {
+public:
+    virtual ~HostCall() = default;
+    virtual std::size_t input_count() const = 0;
+    virtual std::size_t output_count() const = 0;
+    virtual const Value& input(std::size_t slot) = 0;
+    // The memory of an output, allocated at the first call. For a tap it may be that of the input
+    // it passes on, where nobody else reads that any more.
+    virtual std::span<std::byte> output(std::size_t slot, DType dtype, const Shape& shape) = 0;
+};
+using HostFunction = std::function<void(std::int64_t site, HostCall& call)>;
+
 struct CompileOptions {
     enum class Optimize { engine_default, none };
     Optimize optimize = Optimize::engine_default;
     bool low_memory =
         false;  // for a program that runs once: no arena, no pre-packing where that can be said
+    // Called by ops of `host_domain`. What it throws ends the run and comes out of Program::run.
+    HostFunction host;
 };
 
 // What an engine copied for itself when it compiled, where it tells.
@@ -82,6 +104,9 @@ public:
     // Compiles a whole model or a part from `extract`. The program's inputs are the graph's inputs
     // that are not constants, in order; its outputs the graph's outputs. Throws Error(engine).
     virtual std::unique_ptr<Program> compile(const Model& model, const CompileOptions& options) = 0;
+    // The graph that the engine runs when it compiles `model` with its own optimisation. Throws
+    // Error(unsupported) unless info().can.deployed.
+    virtual Model deployed(const Model& model);
 };
 
 // The kind of engine that a unit src/engines/NAME/engine.cpp defines as `NAME_engine`.

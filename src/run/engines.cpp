@@ -39,6 +39,11 @@ EngineOptions parse_engine(std::string_view text) {
     return options;
 }
 
+Model Engine::deployed(const Model& /*model*/) {
+    throw Error(Fault::unsupported,
+                fmt::format("{} does not tell what it makes of a model", info().name));
+}
+
 std::shared_ptr<Engine> open_engine(const EngineOptions& options) {
     std::vector<std::string_view> names;
     for (const auto* kind : engine_kinds()) {

@@ -26,7 +26,6 @@ EngineInfo blank_info() {
     info.name = engine_name;
     info.can.dialects = {"onnx"};
     info.can.deterministic = true;
-    info.can.custom_ops = true;
     return info;
 }
 
