@@ -76,7 +76,7 @@ struct CompileOptions {
     bool low_memory =
         false;  // for a program that runs once: no arena, no pre-packing where that can be said
     // Called by ops of `host_domain`. What it throws ends the run and comes out of Program::run.
-    HostFunction host;
+    HostFunction host = {};
 };
 
 // What an engine copied for itself when it compiled, where it tells.
