@@ -119,6 +119,11 @@ public:
     Probe& with_inputs();
     // Before an op: the callback may call `skip`. The op then stands in a program of its own.
     Probe& may_skip();
+    // Before an op: constants, too, may be changed. They are then copied in every run.
+    Probe& with_constants();
+    // Instead of an op: element types of its outputs, for those whose type the file does not
+    // declare; where that, too, says nothing, f32. Needed inside bodies only.
+    Probe& gives(std::vector<DType> types);
     // Not in the bodies of If, Loop and Scan.
     Probe& outside_bodies();
 
@@ -128,6 +133,8 @@ public:
     bool modifies = true;
     bool reads_inputs = false;
     bool skips = false;
+    bool constants = false;
+    std::vector<DType> types;
     bool in_bodies = true;
     double share = 1;
     std::uint64_t sample_seed = 0;
