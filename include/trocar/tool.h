@@ -17,6 +17,8 @@
 
 namespace trocar {
 
+struct Report;
+
 // A tensor that a callback may write. Valid during the call.
 class Writable {
 public:
@@ -171,7 +173,11 @@ public:
     void at_start(std::function<void(const RunState&)> callback);
     void at_end(std::function<void(const RunState&)> callback);
 
+    // Adds what the tool has found to the report of the command that ran it.
+    virtual void report(Report& /*report*/) const {}
+
     const std::string& name() const { return name_; }
+    void set_name(std::string name) { name_ = std::move(name); }
     // Stable addresses: a Probe& stays valid while the tool lives.
     const std::vector<std::unique_ptr<Probe>>& probes() const { return probes_; }
     const std::vector<std::function<void(const RunState&)>>& starts() const { return starts_; }
