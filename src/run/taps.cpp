@@ -67,6 +67,9 @@ private:
 
     bool is_constant(TensorId id) const { return graph_.tensor(id).constant.has_value(); }
 
+    // A name that is free in all graphs around and inside this one, too.
+    std::string fresh() { return fmt::format("trocar/tap{}/{}", number_, made_++); }
+
     void add_attributes(OpSpec& spec) const {
         spec.attributes.push_back({"site", number_, {}, {}});
         spec.attributes.push_back(
@@ -136,7 +139,7 @@ private:
         auto spec = spec_;
         add_attributes(spec);
         for (const auto id : passed) {
-            spec.outputs.push_back(graph_.add_tensor({}, graph_.tensor(id).type));
+            spec.outputs.push_back(graph_.add_tensor(fresh(), graph_.tensor(id).type));
         }
         const auto outputs = spec.outputs;
         const auto tap = graph_.insert_after(site_.op, std::move(spec));
@@ -145,7 +148,7 @@ private:
             graph_.replace_uses(passed[i], outputs[i]);
             if (output && site_.path.empty()) {
                 const auto name = graph_.tensor(passed[i]).name;
-                graph_.rename(passed[i], graph_.fresh_name(name + "_tapped"));
+                graph_.rename(passed[i], fresh());
                 graph_.rename(outputs[i], name);
             }
         }
@@ -167,7 +170,7 @@ private:
         auto spec = spec_;
         add_attributes(spec);
         for (const auto id : inputs) {
-            spec.outputs.push_back(graph_.add_tensor({}, graph_.tensor(id).type));
+            spec.outputs.push_back(graph_.add_tensor(fresh(), graph_.tensor(id).type));
         }
         const auto outputs = spec.outputs;
         read_loops(inputs);
@@ -213,6 +216,7 @@ private:
     Graph& graph_;
     OpSpec spec_;
     std::int64_t number_ = 0;
+    int made_ = 0;
     Tap tap_;
 };
 
