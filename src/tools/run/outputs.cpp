@@ -7,8 +7,8 @@
 
 #include "trocar/error.h"
 #include "trocar/format.h"
+#include "trocar/statistics.h"
 #include "util/elements.h"
-#include "util/statistics.h"
 
 namespace trocar {
 
@@ -63,16 +63,16 @@ std::vector<Cell> number_cells(const Value& value) {
     if (!value.device().is_host()) {
         return missing("not in host memory");
     }
-    const auto summary = summarize_numbers(value.dtype(), value.bytes(), value.element_count());
+    const auto found = statistics(value, {.spread = StatisticsOptions::Spread::none});
     std::vector<Cell> cells;
-    if (summary.count > summary.nans + summary.infinities) {
-        cells = {number_cell(summary.least, value.dtype()),
-                 number_cell(summary.greatest, value.dtype()), Cell(summary.mean)};
+    if (found.finite() > 0) {
+        cells = {number_cell(found.min, value.dtype()), number_cell(found.max, value.dtype()),
+                 Cell(found.mean)};
     } else {
         cells.assign(3, Cell::unavailable("no finite numbers"));
     }
-    cells.emplace_back(std::uint64_t{summary.nans});
-    cells.emplace_back(std::uint64_t{summary.infinities});
+    cells.emplace_back(std::uint64_t{found.nans});
+    cells.emplace_back(std::uint64_t{found.infinities()});
     return cells;
 }
 
