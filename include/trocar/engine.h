@@ -64,9 +64,11 @@ public:
     virtual std::size_t input_count() const = 0;
     virtual std::size_t output_count() const = 0;
     virtual const Value& input(std::size_t slot) = 0;
-    // The memory of an output, allocated at the first call. For a tap it may be that of the input
-    // it passes on, where nobody else reads that any more.
-    virtual std::span<std::byte> output(std::size_t slot, DType dtype, const Shape& shape) = 0;
+    // An output to be filled, allocated at the first call; none where nobody reads it. For a tap
+    // its memory may be that of the input it passes on, where nobody else reads that any more.
+    virtual Value output(std::size_t slot, DType dtype, const Shape& shape) = 0;
+    // Makes an output a copy of `value`, unless it stands there already.
+    virtual void give(std::size_t slot, const Value& value) = 0;
 };
 using HostFunction = std::function<void(std::int64_t site, HostCall& call)>;
 

@@ -26,6 +26,7 @@ EngineInfo blank_info() {
     info.name = engine_name;
     info.can.dialects = {"onnx"};
     info.can.deterministic = true;
+    info.can.host_calls = true;
     return info;
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "engines/onnxruntime/host_ops.h"
 #include "trocar/error.h"
 #include "trocar/format.h"
 
@@ -120,6 +121,11 @@ public:
     void keep(Constant constant, Owned view) {
         constants_.push_back({std::move(constant), std::move(view)});
     }
+    // The ops of the program that call back.
+    void take_calls(const SessionOptionsOwner& options, HostFunction function) {
+        host_ops_ = std::make_unique<HostOps>(environment_, std::move(function));
+        host_ops_->add_to(options.get());
+    }
     // After the session was opened. `by_allocator`: all constants were lent, so that what the
     // engine's allocator holds is what it made of them; else the growth of the heap is taken.
     void count_memory(bool by_allocator);
@@ -142,6 +148,7 @@ private:
         Owned view;
     };
     std::vector<Lent> constants_;
+    std::unique_ptr<HostOps> host_ops_;  // nullptr: the program does not call back
     Session* session_ = nullptr;
     Footprint footprint_;
     std::optional<std::uint64_t> heap_growth_;
@@ -232,6 +239,9 @@ void OrtProgram::run(std::span<const Value> inputs, std::span<Value> outputs) {
               c_output_names_.data(), output_values_.size(), output_values_.data());
     for (auto& value : wrapped_) {
         value.reset();
+    }
+    if (host_ops_ != nullptr) {
+        host_ops_->rethrow(status);
     }
     library().check(status, "run the program");
     for (std::size_t i = 0; i < outputs.size(); ++i) {
@@ -336,6 +346,9 @@ std::unique_ptr<Program> compile_program(const Compiler& compiler, const Model& 
     auto program = std::make_unique<OrtProgram>(compiler, model);
     SessionOptionsOwner session_options(compiler.environment->library());
     set_common(session_options, compiler, options);
+    if (options.host) {
+        program->take_calls(session_options, options.host);
+    }
     if (stands_in_file(model)) {
         program->open_file(session_options, model.path.string());
         program->count_memory(false);
