@@ -105,6 +105,10 @@ const EngineOptions& CommandContext::engine_options() const {
         const auto executable = std::filesystem::read_symlink("/proc/self/exe", ignored);
         const auto here = std::filesystem::current_path(ignored);
         engine_options_.search = engine_folders(process_environment, executable, here);
+        std::error_code none;
+        if (const auto scratch = std::filesystem::temp_directory_path(none); !none) {
+            engine_options_.scratch = scratch.string();
+        }
         searched_ = true;
     }
     return engine_options_;

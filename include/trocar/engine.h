@@ -26,6 +26,7 @@ struct EngineOptions {
         path;  // library, or a folder to look in; empty: look in `search`, then the usual places
     std::vector<std::pair<std::string, std::string>> options;  // "provider" and what it takes
     std::vector<std::string> search;  // folders to look in first (dependency folder, site-packages)
+    std::string scratch = "/tmp";     // folder for files that an engine writes for a moment
     int threads = 0;                  // 0: as many as there are cores
     Log log;                          // what the engine has to say; may be empty
 };

@@ -77,10 +77,10 @@ ToolChoice parse_tool(std::string_view text);
 }  // namespace trocar
 
 // `Type`: a Tool that is made from ToolSettings.
-#define TROCAR_TOOL(Type, summary)                                                            \
-    extern "C" __attribute__((visibility("default"))) const trocar::ToolEntry trocar_tool;    \
-    const trocar::ToolEntry trocar_tool{                                                      \
-        trocar::tool_abi, #Type, summary,                                                     \
-        [](const trocar::ToolSettings& settings) -> std::unique_ptr<trocar::Tool> {           \
-            return std::make_unique<Type>(settings);                                          \
+#define TROCAR_TOOL(Type, summary)                                                         \
+    extern "C" __attribute__((visibility("default"))) const trocar::ToolEntry trocar_tool; \
+    const trocar::ToolEntry trocar_tool{                                                   \
+        trocar::tool_abi, #Type, summary,                                                  \
+        [](const trocar::ToolSettings& settings) -> std::unique_ptr<trocar::Tool> {        \
+            return std::make_unique<Type>(settings);                                       \
         }};

@@ -1,12 +1,15 @@
 #include "trocar/deployed.h"
 
-#include "trocar/error.h"
+#include "run/deployed_map.h"
+
 namespace trocar {
-Deployed deploy(const Model&, Engine&) {
-    throw Error(Fault::unsupported, "not yet");
+
+Deployed deploy(const Model& model, Engine& engine) {
+    Deployed deployed;
+    deployed.model = engine.deployed(model);
+    map_to_sources(model, deployed);
+    find_layouts(model, engine, deployed);
+    return deployed;
 }
-Value to_plain(const Value& value, const Layout&) {
-    return value;
-}
-void to_blocked(const Value&, const Layout&, std::span<std::byte>) {}
+
 }  // namespace trocar

@@ -86,11 +86,11 @@ std::shared_ptr<Tool> load_tool(const std::filesystem::path& path, const ToolSet
     const auto absolute = std::filesystem::absolute(path).string();
     auto* opened = ::dlopen(absolute.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (opened == nullptr) {
-        throw Error(Fault::input,
-                    fmt::format("'{}' cannot be loaded: {}", path.string(),
-                                loader_message(absolute)),
-                    "a tool is a shared library for this machine, compiled against the headers of "
-                    "this Trocar");
+        throw Error(
+            Fault::input,
+            fmt::format("'{}' cannot be loaded: {}", path.string(), loader_message(absolute)),
+            "a tool is a shared library for this machine, compiled against the headers of "
+            "this Trocar");
     }
     const std::shared_ptr<void> library(opened, Closed{});
     const auto* entry = static_cast<const ToolEntry*>(::dlsym(opened, "trocar_tool"));

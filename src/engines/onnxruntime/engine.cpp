@@ -6,6 +6,7 @@
 #include <mutex>
 #include <thread>
 
+#include "engines/onnxruntime/deployed.h"
 #include "engines/onnxruntime/find.h"
 #include "engines/onnxruntime/library.h"
 #include "engines/onnxruntime/program.h"
@@ -27,6 +28,7 @@ EngineInfo blank_info() {
     info.can.dialects = {"onnx"};
     info.can.deterministic = true;
     info.can.host_calls = true;
+    info.can.deployed = true;
     return info;
 }
 
@@ -80,6 +82,7 @@ public:
           threads_(options.threads > 0
                        ? options.threads
                        : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()))),
+          scratch_(options.scratch),
           log_(std::make_shared<LogTarget>(LogTarget{options.log, settings_.log_from})) {
         info_ = blank_info();
         info_.available = true;
@@ -91,10 +94,14 @@ public:
     const EngineInfo& info() const override { return info_; }
 
     std::unique_ptr<Program> compile(const Model& model, const CompileOptions& options) override {
-        return compile_program({environment(), log_, settings_, threads_}, model, options);
+        return compile_program(compiler(), model, options);
     }
 
+    Model deployed(const Model& model) override { return deployed_model(compiler(), model); }
+
 private:
+    Compiler compiler() { return {environment(), log_, settings_, threads_, scratch_}; }
+
     // Started with the first program, so that a process can be forked off before.
     std::shared_ptr<Environment> environment() {
         const std::lock_guard lock(mutex_);
@@ -108,6 +115,7 @@ private:
     std::shared_ptr<Library> library_;
     Settings settings_;
     int threads_;
+    std::filesystem::path scratch_;
     std::shared_ptr<LogTarget> log_;
     std::mutex mutex_;
     std::shared_ptr<Environment> environment_;  // protected by mutex_

@@ -146,6 +146,9 @@ inline constexpr Function<Status*(SessionOptions*)> disable_memory_pattern{17, "
 inline constexpr Function<Status*(SessionOptions*)> disable_arena{19, "DisableCpuMemArena"};
 inline constexpr Function<Status*(SessionOptions*)> disable_session_threads{120, "DisablePerSessionThreads"};
 inline constexpr Function<Status*(SessionOptions*, const char* key, const char* value)> add_config_entry{130, "AddSessionConfigEntry"};
+// Written when the session is made: the graph as the engine optimised it.
+inline constexpr Function<Status*(SessionOptions*, const char* path)> set_optimized_model_path{11, "SetOptimizedModelFilePath"};
+inline constexpr Function<Status*(SessionOptions*, const char* prefix)> enable_profiling{14, "EnableProfiling"};
 inline constexpr Function<Status*(SessionOptions*, LogFunction*, void* param)> set_log_function{266, "SetUserLoggingFunction"};
 // Borrowed for the life of the session; takes the place of the initializer's bytes when the session
 // is ready, after the graph was optimised.
@@ -173,6 +176,8 @@ inline constexpr Function<Status*(const Env*, const void* bytes, std::size_t siz
 inline constexpr Function<void(Session*)> release_session{95, "ReleaseSession"};
 inline constexpr Function<Status*(Session*, const RunOptions*, Names input_names, const OrtValue* const* inputs, std::size_t input_count,
                                   Names output_names, std::size_t output_count, OrtValue** outputs)> run_session{9, "Run"};
+// Ends the profiling of a session and gives the path of the file with what was measured, for the caller to free.
+inline constexpr Function<Status*(Session*, Allocator*, char** path)> end_profiling{110, "SessionEndProfiling"};
 
 // Values
 inline constexpr Function<Status*(const MemoryInfo*, void* bytes, std::size_t size, const std::int64_t* shape, std::size_t rank, ElementType, OrtValue**)>
@@ -225,6 +230,7 @@ inline constexpr Function<void(MemoryInfo*)> release_memory_info{94, "ReleaseMem
 inline constexpr Function<Status*(const MemoryInfo*, const char**)> get_memory_name{71, "MemoryInfoGetName"};
 inline constexpr Function<Status*(const MemoryInfo*, int*)> get_memory_id{72, "MemoryInfoGetId"};
 inline constexpr Function<Status*(Allocator**)> get_default_allocator{78, "GetAllocatorWithDefaultOptions"};
+inline constexpr Function<Status*(Allocator*, void*)> allocator_free{76, "AllocatorFree"};
 inline constexpr Function<Status*(const Session*, const MemoryInfo*, Allocator**)> create_allocator{131, "CreateAllocator"};
 inline constexpr Function<void(Allocator*)> release_allocator{132, "ReleaseAllocator"};
 inline constexpr Function<Status*(const Allocator*, KeyValuePairs**)> get_allocator_stats{319, "AllocatorGetStats", 23};

@@ -290,6 +290,21 @@ void set_common(SessionOptionsOwner& to, const Compiler& compiler, const Compile
     append_to(compiler.environment->library(), to.get(), compiler.settings);
 }
 
+// The optimised model is written with its larger constants in a file beside it: alone it could not
+// be over 2 GB, and there they are aligned.
+void set_files(SessionOptionsOwner& to, const SessionFiles& files) {
+    if (files.optimized_model.empty()) {
+        return;
+    }
+    to.set(set_optimized_model_path, files.optimized_model.c_str());
+    to.set(add_config_entry, "session.optimized_model_external_initializers_file_name",
+           "constants.bin");
+    to.set(add_config_entry, "session.optimized_model_external_initializers_min_size_in_bytes",
+           std::to_string(leave_out_from).c_str());
+    // It warns that the file is for this machine only, which is what is wanted.
+    to.set(set_log_severity, static_cast<int>(Severity::error));
+}
+
 // Gives the engine the constants that were left out. It copies what it is given, before it
 // optimises. Where it does not optimise it can be lent them instead: then it reads the bytes where
 // they are. Returns whether it was lent all.
@@ -337,7 +352,7 @@ bool stands_in_file(const Model& model) {
 }  // namespace
 
 std::unique_ptr<Program> compile_program(const Compiler& compiler, const Model& model,
-                                         const CompileOptions& options) {
+                                         const CompileOptions& options, const SessionFiles& files) {
     if (model.dialect != "onnx") {
         throw Error(Fault::unsupported,
                     fmt::format("ONNX Runtime takes models of the dialect 'onnx', not '{}'",
@@ -349,6 +364,7 @@ std::unique_ptr<Program> compile_program(const Compiler& compiler, const Model& 
     if (options.host) {
         program->take_calls(session_options, options.host);
     }
+    set_files(session_options, files);
     if (stands_in_file(model)) {
         program->open_file(session_options, model.path.string());
         program->count_memory(false);
