@@ -73,6 +73,15 @@ private:
             {"passes", static_cast<std::int64_t>(tap_.passed.size()), {}, {}});
     }
 
+    // A tensor for what the tap passes on. Its name must be free in the graphs around and in
+    // bodies, too: the tap's number makes it so.
+    TensorId passed_on(TensorId id) {
+        const auto type = graph_.tensor(id).type;
+        return graph_.add_tensor(
+            graph_.fresh_name(fmt::format("trocar tap {} {}", number_, graph_.tensor(id).name)),
+            type);
+    }
+
     // A tensor of a graph further out, as seen in the innermost graph.
     TensorId seen_inside(const std::string& name, std::size_t depth) {
         for (std::size_t d = depth + 1; d <= site_.path.size(); ++d) {
@@ -136,7 +145,7 @@ private:
         auto spec = spec_;
         add_attributes(spec);
         for (const auto id : passed) {
-            spec.outputs.push_back(graph_.add_tensor({}, graph_.tensor(id).type));
+            spec.outputs.push_back(passed_on(id));
         }
         const auto outputs = spec.outputs;
         const auto tap = graph_.insert_after(site_.op, std::move(spec));
@@ -167,7 +176,7 @@ private:
         auto spec = spec_;
         add_attributes(spec);
         for (const auto id : inputs) {
-            spec.outputs.push_back(graph_.add_tensor({}, graph_.tensor(id).type));
+            spec.outputs.push_back(passed_on(id));
         }
         const auto outputs = spec.outputs;
         read_loops(inputs);
