@@ -67,19 +67,13 @@ private:
 
     bool is_constant(TensorId id) const { return graph_.tensor(id).constant.has_value(); }
 
+    // A name that is free in all graphs around and inside this one, too.
+    std::string fresh() { return fmt::format("trocar/tap{}/{}", number_, made_++); }
+
     void add_attributes(OpSpec& spec) const {
         spec.attributes.push_back({"site", number_, {}, {}});
         spec.attributes.push_back(
             {"passes", static_cast<std::int64_t>(tap_.passed.size()), {}, {}});
-    }
-
-    // A tensor for what the tap passes on. Its name must be free in the graphs around and in
-    // bodies, too: the tap's number makes it so.
-    TensorId passed_on(TensorId id) {
-        const auto type = graph_.tensor(id).type;
-        return graph_.add_tensor(
-            graph_.fresh_name(fmt::format("trocar tap {} {}", number_, graph_.tensor(id).name)),
-            type);
     }
 
     // A tensor of a graph further out, as seen in the innermost graph.
@@ -145,7 +139,7 @@ private:
         auto spec = spec_;
         add_attributes(spec);
         for (const auto id : passed) {
-            spec.outputs.push_back(passed_on(id));
+            spec.outputs.push_back(graph_.add_tensor(fresh(), graph_.tensor(id).type));
         }
         const auto outputs = spec.outputs;
         const auto tap = graph_.insert_after(site_.op, std::move(spec));
@@ -154,7 +148,7 @@ private:
             graph_.replace_uses(passed[i], outputs[i]);
             if (output && site_.path.empty()) {
                 const auto name = graph_.tensor(passed[i]).name;
-                graph_.rename(passed[i], graph_.fresh_name(name + "_tapped"));
+                graph_.rename(passed[i], fresh());
                 graph_.rename(outputs[i], name);
             }
         }
@@ -176,7 +170,7 @@ private:
         auto spec = spec_;
         add_attributes(spec);
         for (const auto id : inputs) {
-            spec.outputs.push_back(passed_on(id));
+            spec.outputs.push_back(graph_.add_tensor(fresh(), graph_.tensor(id).type));
         }
         const auto outputs = spec.outputs;
         read_loops(inputs);
@@ -222,6 +216,7 @@ private:
     Graph& graph_;
     OpSpec spec_;
     std::int64_t number_ = 0;
+    int made_ = 0;
     Tap tap_;
 };
 
