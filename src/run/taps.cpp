@@ -125,6 +125,57 @@ private:
         read_loops(inputs);
     }
 
+    // ONNX Runtime asks an op of ours for the shape of what it passes on, and does not tell it
+    // where that is not known. There an op that only looks gives the tensor's shape when it has
+    // run, and a Reshape to it, for which nothing is copied, passes the tensor on.
+    bool only_watches(const std::vector<TensorId>& passed) const {
+        return !any(site_.after, &Probe::modifies) && model_.opset() >= 5 &&
+               std::any_of(passed.begin(), passed.end(),
+                           [&](TensorId id) { return !graph_.tensor(id).type.dims; });
+    }
+
+    // What readers of `passed` are to read; `tap` is without inputs still.
+    std::vector<TensorId> pass_on(const std::vector<TensorId>& passed, OpId& tap) {
+        auto spec = spec_;
+        add_attributes(spec);
+        for (const auto id : passed) {
+            spec.outputs.push_back(graph_.add_tensor(fresh(), graph_.tensor(id).type));
+        }
+        const auto outputs = spec.outputs;
+        tap = graph_.insert_after(site_.op, std::move(spec));
+        return outputs;
+    }
+
+    // The same by Reshape ops, whose inputs `reshapes` are to be set.
+    struct Reshape {
+        OpId op;
+        TensorId shape;
+    };
+    std::vector<TensorId> reshape_on(const std::vector<TensorId>& passed, OpId& tap,
+                                     std::vector<Reshape>& reshapes) {
+        auto shape_type = Type::tensor(DType::i64);
+        shape_type.dims.emplace(1);
+        tap_.gives_shapes = true;
+        auto spec = spec_;
+        spec.type = "Call";
+        add_attributes(spec);
+        for (std::size_t i = 0; i < passed.size(); ++i) {
+            spec.outputs.push_back(graph_.add_tensor(fresh(), shape_type));
+        }
+        const auto shapes = spec.outputs;
+        tap = graph_.insert_after(site_.op, std::move(spec));
+        std::vector<TensorId> outputs;
+        for (std::size_t i = 0; i < passed.size(); ++i) {
+            OpSpec reshape;
+            reshape.type = "Reshape";
+            reshape.name = fmt::format("{} passes {}", spec_.name, i);
+            outputs.push_back(graph_.add_tensor(fresh(), graph_.tensor(passed[i]).type));
+            reshape.outputs = {outputs.back()};
+            reshapes.push_back({graph_.insert_after(tap, std::move(reshape)), shapes[i]});
+        }
+        return outputs;
+    }
+
     void insert_after() {
         std::vector<TensorId> inputs;
         for (std::size_t slot = 0; slot < op().outputs.size(); ++slot) {
@@ -136,13 +187,10 @@ private:
         const auto passed = inputs;
         read_others(inputs, any(site_.after, &Probe::reads_inputs));
         // Readers are turned to the new tensors before the tap itself reads the old ones.
-        auto spec = spec_;
-        add_attributes(spec);
-        for (const auto id : passed) {
-            spec.outputs.push_back(graph_.add_tensor(fresh(), graph_.tensor(id).type));
-        }
-        const auto outputs = spec.outputs;
-        const auto tap = graph_.insert_after(site_.op, std::move(spec));
+        OpId tap = OpId::none;
+        std::vector<Reshape> reshapes;
+        const auto outputs =
+            only_watches(passed) ? reshape_on(passed, tap, reshapes) : pass_on(passed, tap);
         for (std::size_t i = 0; i < passed.size(); ++i) {
             const bool output = graph_.tensor(passed[i]).is_output;
             graph_.replace_uses(passed[i], outputs[i]);
@@ -154,6 +202,10 @@ private:
         }
         for (std::size_t i = 0; i < inputs.size(); ++i) {
             graph_.set_input(tap, i, inputs[i]);
+        }
+        for (std::size_t i = 0; i < reshapes.size(); ++i) {
+            graph_.set_input(reshapes[i].op, 0, passed[i]);
+            graph_.set_input(reshapes[i].op, 1, reshapes[i].shape);
         }
     }
 
