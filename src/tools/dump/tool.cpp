@@ -59,10 +59,15 @@ std::filesystem::path folder_of(const Options& options) {
                 selector_hint(model.graph, options.at));
 }
 
+// All ops of a model without any are none.
+bool allows_empty(const Options& options) {
+    return options.allow_empty || options.at == "all";
+}
+
 // Before anything is written. Functions are seen only when they were put in place.
 Selector parse_at(const Options& options, const Model& model) {
     auto at = parse_selector(options.at);
-    if (!options.allow_empty && model.functions.empty() && options.view == "source" &&
+    if (!allows_empty(options) && model.functions.empty() && options.view == "source" &&
         !selects_anything(model.graph, at)) {
         refuse_selector(options, model);
     }
@@ -85,14 +90,12 @@ std::vector<Inputs> make_sets(const Options& options, const Model& model, Contex
     return sets;
 }
 
-std::string cell_text(const Cell& cell) {
-    return cell.missing() ? "" : show(cell, Show::plain);
-}
-
 std::vector<Property> about(const Options& options, const std::vector<Scalar>& context) {
     std::vector<Property> all;
     for (const auto& scalar : context) {
-        all.push_back({scalar.key, cell_text(scalar.value)});
+        if (!scalar.value.missing()) {
+            all.push_back({scalar.key, show(scalar.value, Show::plain)});
+        }
     }
     all.push_back({"at", options.at});
     all.push_back({"view", options.view});
@@ -219,7 +222,7 @@ Report run(const Options& options, Context& context) {
     };
     context.doing("compiling the model");
     Session session(model, context.engine(), session_options(options, writer));
-    if (!options.allow_empty && !session.ports().unmatched.empty()) {
+    if (!allows_empty(options) && !session.ports().unmatched.empty()) {
         refuse_selector(options, model);
     }
     context.doing("running the model");
