@@ -32,6 +32,8 @@ struct DumpRecord {
     std::vector<std::int64_t> iterations;  // of the loops around, outermost first
     std::uint64_t slot = 0;
     std::string tensor;
+    std::string source_tensor;  // deployed view: the model's tensor of the same value, where named
+                                // otherwise
 
     std::string kind;  // "tensor", else "sequence"…, of which the rest says nothing
     DType dtype = DType::undefined;

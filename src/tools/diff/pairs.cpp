@@ -14,7 +14,8 @@ using Key = std::tuple<std::string, std::uint64_t, std::vector<std::int64_t>, st
 class Keys {
 public:
     Key of(const DumpRecord& record) {
-        Key key{record.tensor, record.set, record.iterations, 0};
+        const auto& name = record.source_tensor.empty() ? record.tensor : record.source_tensor;
+        Key key{name, record.set, record.iterations, 0};
         std::get<3>(key) = seen_[key]++;
         return key;
     }

@@ -96,6 +96,7 @@ DumpRecord read_record(const Line& line, const std::string& where) {
     record.module = line.get<std::string>("module");
     record.scope = line.get<std::string>("scope");
     record.sources = line.get<std::vector<std::string>>("sources");
+    record.source_tensor = line.get<std::string>("source_tensor");
     record.iterations = line.get<Shape>("iterations");
     record.kind = line.get<std::string>("kind", "tensor");
     if (record.kind == "tensor") {

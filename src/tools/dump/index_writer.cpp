@@ -118,6 +118,9 @@ std::string record_line(const DumpRecord& record, bool histogram) {
     if (!record.sources.empty()) {
         json["sources"] = record.sources;
     }
+    if (!record.source_tensor.empty()) {
+        json["source_tensor"] = record.source_tensor;
+    }
     if (!record.iterations.empty()) {
         json["iterations"] = record.iterations;
     }

@@ -120,14 +120,19 @@ struct DumpWriter::Parts {
         record.iterations.assign(port.iterations().begin(), port.iterations().end());
         record.slot = slot;
         record.tensor = port.graph().tensor(op.outputs[slot]).name;
-        if (&port.graph() != &model.graph) {
-            for (const auto source : port.sources()) {
-                if (model.graph.contains(source)) {
-                    record.sources.push_back(model.graph.describe(source));
-                }
-            }
-        }
+        add_sources(port, slot, record);
         return record;
+    }
+
+    // Deployed view: what of the model is computed here.
+    void add_sources(const Port& port, std::size_t slot, DumpRecord& record) const {
+        for (const auto source : port.sources()) {
+            record.sources.push_back(model.graph.describe(source));
+        }
+        const auto tensor = port.source_tensor(slot);
+        if (tensor != TensorId::none && model.graph.tensor(tensor).name != record.tensor) {
+            record.source_tensor = model.graph.tensor(tensor).name;
+        }
     }
 
     // The place of an op in order, as messages name it; counted once per graph.
