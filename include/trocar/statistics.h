@@ -52,10 +52,12 @@ struct Statistics {
 struct StatisticsOptions {
     enum class Spread {
         none,
-        sampled,  // of all numbers up to 4096 of them, else of an even sample of that many
+        sampled,  // of all numbers up to `sample` of them, else of an even sample of that many
         exact,
     };
     Spread spread = Spread::sampled;
+    std::size_t sample = 1024;
+    int threads = 1;  // for large tensors; the result does not depend on it
 };
 
 // Can statistics be made of it? Dense host tensors of numbers.

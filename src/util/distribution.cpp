@@ -32,15 +32,25 @@ private:
     double scale_;
 };
 
+// c·log2(c), from a table for the counts that samples have.
+double weighted_log(std::uint64_t count) {
+    static const auto table = [] {
+        std::array<double, 1025> made{};
+        for (std::size_t i = 2; i < made.size(); ++i) {
+            made[i] = static_cast<double>(i) * std::log2(static_cast<double>(i));
+        }
+        return made;
+    }();
+    const auto number = static_cast<double>(count);
+    return count < table.size() ? table[count] : number * std::log2(number);
+}
+
 double entropy_bits(const Counts& counts, double total) {
     double sum = 0;
     for (const auto count : counts) {
-        if (count > 0) {
-            const auto share = static_cast<double>(count) / total;
-            sum -= share * std::log2(share);
-        }
+        sum += weighted_log(count);
     }
-    return std::max(sum, 0.0);
+    return std::max(std::log2(total) - sum / total, 0.0);
 }
 
 void fill_histogram(const Counts& counts, Distribution& distribution) {
@@ -70,18 +80,22 @@ public:
 
     const Counts& counts() const { return counts_; }
 
-    double quantile(double share) {
-        auto rank = rank_of(share, numbers_.size());
-        std::size_t bin = 0;
-        while (rank >= counts_[bin]) {
-            rank -= counts_[bin++];
+    std::array<double, 3> quantiles(const std::array<double, 3>& shares) const {
+        std::array<Place, 3> places;
+        std::array<std::vector<double>, 3> gathered;
+        for (std::size_t q = 0; q < 3; ++q) {
+            places[q] = place_of(shares[q]);
+            gathered[q].resize(counts_[places[q].bin] + 1);
         }
-        if (bin != gathered_bin_) {
-            gather(bin);
+        gather(places, gathered);
+        std::array<double, 3> found;
+        for (std::size_t q = 0; q < 3; ++q) {
+            const auto begin = gathered[q].begin();
+            const auto at = begin + static_cast<std::ptrdiff_t>(places[q].rank);
+            std::nth_element(begin, at, gathered[q].end() - 1);
+            found[q] = *at;
         }
-        const auto at = gathered_.begin() + static_cast<std::ptrdiff_t>(rank);
-        std::nth_element(gathered_.begin(), at, gathered_.end());
-        return *at;
+        return found;
     }
 
 private:
@@ -100,22 +114,35 @@ private:
         }
     }
 
-    void gather(std::size_t bin) {
-        gathered_.resize(counts_[bin] + 1);
-        std::size_t kept = 0;
-        for (std::size_t i = 0; i < numbers_.size(); ++i) {
-            gathered_[kept] = numbers_[i];  // one too far is allowed: no branch to guess wrong
-            kept += bin_of_[i] == bin ? 1 : 0;
+    // A quantile: in which bin, and where among its numbers in ascending order.
+    struct Place {
+        std::size_t bin = 0;
+        std::uint64_t rank = 0;
+    };
+    Place place_of(double share) const {
+        Place place{0, rank_of(share, numbers_.size())};
+        while (place.rank >= counts_[place.bin]) {
+            place.rank -= counts_[place.bin++];
         }
-        gathered_.resize(kept);
-        gathered_bin_ = bin;
+        return place;
+    }
+
+    // The numbers of three bins in one pass. Each is written and kept only where it belongs, so
+    // that no branch is guessed wrong; one place more than needed is there for that.
+    void gather(const std::array<Place, 3>& places,
+                std::array<std::vector<double>, 3>& gathered) const {
+        std::array<std::size_t, 3> kept{};
+        for (std::size_t i = 0; i < numbers_.size(); ++i) {
+            for (std::size_t q = 0; q < 3; ++q) {
+                gathered[q][kept[q]] = numbers_[i];
+                kept[q] += bin_of_[i] == places[q].bin ? 1 : 0;
+            }
+        }
     }
 
     std::span<const double> numbers_;
     std::vector<std::uint8_t> bin_of_;
     Counts counts_{};
-    std::vector<double> gathered_;
-    std::size_t gathered_bin_ = bins;
 };
 
 }  // namespace
@@ -123,10 +150,11 @@ private:
 Distribution distribution_of(std::span<const double> numbers, double min, double max) {
     Distribution distribution;
     distribution.numbers = numbers.size();
-    Binned binned(numbers, min, max);
-    distribution.p1 = binned.quantile(0.01);
-    distribution.p50 = binned.quantile(0.5);
-    distribution.p99 = binned.quantile(0.99);
+    const Binned binned(numbers, min, max);
+    const auto [p1, p50, p99] = binned.quantiles({0.01, 0.5, 0.99});
+    distribution.p1 = p1;
+    distribution.p50 = p50;
+    distribution.p99 = p99;
     distribution.entropy_bits = entropy_bits(binned.counts(), static_cast<double>(numbers.size()));
     fill_histogram(binned.counts(), distribution);
     return distribution;

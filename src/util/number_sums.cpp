@@ -27,8 +27,6 @@ template <class T>
 using BitsOf = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
 template <class T>
 constexpr BitsOf<T> magnitude_mask = std::numeric_limits<BitsOf<T>>::max();
-template <class T>
-constexpr BitsOf<T> infinity_bits = std::bit_cast<BitsOf<T>>(std::numeric_limits<T>::infinity());
 
 // Inlined into a function per instruction set, which decides what it is compiled to.
 #define TROCAR_KERNEL __attribute__((always_inline)) inline
@@ -71,7 +69,6 @@ struct Extremes {
     using B = typename Vector<BitsOf<T>>::Of;
     V low = V{} + std::numeric_limits<T>::infinity();
     V high = V{} - std::numeric_limits<T>::infinity();
-    B top{};  // largest magnitude, as bits: their order is that of the numbers, NaN above all
     B zeros{};
     B tiny{};  // zeros and denormals
 
@@ -81,7 +78,6 @@ struct Extremes {
         load(at, numbers);
         load(at, magnitudes);
         magnitudes &= magnitude_mask<T>;
-        top = magnitudes > top ? magnitudes : top;
         low = numbers < low ? numbers : low;
         high = numbers > high ? numbers : high;
         zeros -= magnitudes == 0;  // a true lane is -1
@@ -92,7 +88,6 @@ struct Extremes {
 template <class T>
 TROCAR_KERNEL void add_one(NumberSums& sums, T number, T smallest_normal) {
     const double wide = number;
-    sums.finite = sums.finite && std::isfinite(number);
     sums.min = std::min(sums.min, wide);
     sums.max = std::max(sums.max, wide);
     sums.zeros += number == 0 ? 1 : 0;
@@ -127,7 +122,6 @@ TROCAR_KERNEL NumberSums pass(const T* at, std::size_t count, T smallest_normal)
     sums.sum_abs = total(first.absolute + second.absolute);
     sums.sum_squares = total(first.squares + second.squares);
     for (std::size_t i = 0; i < lanes; ++i) {
-        sums.finite = sums.finite && extremes.top[i] < infinity_bits<T>;
         sums.min = std::min<double>(sums.min, extremes.low[i]);
         sums.max = std::max<double>(sums.max, extremes.high[i]);
         sums.zeros += static_cast<std::size_t>(extremes.zeros[i]);
@@ -136,6 +130,8 @@ TROCAR_KERNEL NumberSums pass(const T* at, std::size_t count, T smallest_normal)
     for (; done < count; ++done) {
         add_one(sums, at[done], smallest_normal);
     }
+    // Neither goes away in a sum. Doubles may also be too large to be added: then the long way.
+    sums.finite = std::isfinite(sums.sum_abs);
     return sums;
 }
 
@@ -156,22 +152,6 @@ TROCAR_KERNEL double deviations(const T* at, std::size_t count, double centre) {
         squares += off * off;
     }
     return std::max(0.0, squares - sum * sum / static_cast<double>(count));
-}
-
-template <class T>
-TROCAR_KERNEL NumberSums whole_pass(const T* at, std::size_t count, T smallest_normal) {
-    auto sums = pass(at, count, smallest_normal);
-    if (!sums.finite || sums.min == sums.max || count == 0) {
-        return sums;
-    }
-    const double mean = sums.sum / static_cast<double>(count);
-    sums.squared_deviations = sums.sum_squares - sums.sum * mean;
-    // What is left of a difference of nearly equal sums has few digits: then from the mean.
-    constexpr double few_digits = 1e-4;
-    if (sums.squared_deviations < few_digits * sums.sum_squares) {
-        sums.squared_deviations = deviations(at, count, mean);
-    }
-    return sums;
 }
 
 template <class T>
@@ -202,30 +182,46 @@ TROCAR_KERNEL T magnitude_pass(const T* at, std::size_t count) {
 
 #undef TROCAR_KERNEL
 
-// Without fused multiply-add, which rounds once where other CPUs round twice.
 #if defined(__x86_64__)
-#define TROCAR_WIDE __attribute__((target("avx2")))
+#define TROCAR_TARGET(set) __attribute__((target(set)))
 bool has_wide() {
-    static const bool has = __builtin_cpu_supports("avx2") != 0;
+    static const bool has =
+        __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
     return has;
 }
 #else
-#define TROCAR_WIDE
+#define TROCAR_TARGET(set)
 bool has_wide() {
     return false;
 }
 #endif
 
-template <class T>
-TROCAR_WIDE NumberSums wide_sums(const T* at, std::size_t count, T smallest_normal) {
-    return whole_pass(at, count, smallest_normal);
+// Squares of floats are exact as doubles: multiplied and added in one step they give the same bits
+// as in two. For all else a fused step, which rounds once and not twice, must be kept away.
+TROCAR_TARGET("avx2,fma")
+NumberSums wide_pass(const float* at, std::size_t count, float smallest_normal) {
+    return pass(at, count, smallest_normal);
+}
+TROCAR_TARGET("avx2")
+NumberSums wide_pass(const double* at, std::size_t count, double smallest_normal) {
+    return pass(at, count, smallest_normal);
 }
 template <class T>
-NumberSums plain_sums(const T* at, std::size_t count, T smallest_normal) {
-    return whole_pass(at, count, smallest_normal);
+NumberSums plain_pass(const T* at, std::size_t count, T smallest_normal) {
+    return pass(at, count, smallest_normal);
 }
 template <class T>
-TROCAR_WIDE T wide_magnitude(const T* at, std::size_t count) {
+TROCAR_TARGET("avx2")
+double wide_deviations(const T* at, std::size_t count, double centre) {
+    return deviations(at, count, centre);
+}
+template <class T>
+double plain_deviations(const T* at, std::size_t count, double centre) {
+    return deviations(at, count, centre);
+}
+template <class T>
+TROCAR_TARGET("avx2")
+T wide_magnitude(const T* at, std::size_t count) {
     return magnitude_pass(at, count);
 }
 template <class T>
@@ -236,8 +232,21 @@ T plain_magnitude(const T* at, std::size_t count) {
 template <class T>
 NumberSums sums(std::span<const T> numbers, T smallest_normal, Vectors vectors) {
     const bool wide = vectors == Vectors::best && has_wide();
-    return wide ? wide_sums(numbers.data(), numbers.size(), smallest_normal)
-                : plain_sums(numbers.data(), numbers.size(), smallest_normal);
+    const auto count = numbers.size();
+    auto sums = wide ? wide_pass(numbers.data(), count, smallest_normal)
+                     : plain_pass(numbers.data(), count, smallest_normal);
+    if (!sums.finite || sums.min == sums.max || count == 0) {
+        return sums;
+    }
+    const double mean = sums.sum / static_cast<double>(count);
+    sums.squared_deviations = sums.sum_squares - sums.sum * mean;
+    // What is left of a difference of nearly equal sums has few digits: then from the mean.
+    constexpr double few_digits = 1e-4;
+    if (sums.squared_deviations < few_digits * sums.sum_squares) {
+        sums.squared_deviations = wide ? wide_deviations(numbers.data(), count, mean)
+                                       : plain_deviations(numbers.data(), count, mean);
+    }
+    return sums;
 }
 
 template <class T>

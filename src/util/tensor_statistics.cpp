@@ -13,6 +13,7 @@
 #include "util/distribution.h"
 #include "util/elements.h"
 #include "util/number_sums.h"
+#include "util/workers.h"
 
 namespace trocar {
 
@@ -21,8 +22,9 @@ namespace {
 // Numbers are summed block by block, and the blocks one after the other: rounding errors grow with
 // the blocks. A block and what it is decoded to stay in the first cache.
 constexpr std::size_t block_numbers = 2048;
+// Blocks that one thread does at a time.
+constexpr std::size_t part_numbers = 16 * block_numbers;
 
-constexpr std::size_t sample_numbers = 4096;
 // The sample is taken in short runs: a line of the cache costs the same for one number or for all.
 constexpr std::size_t run_numbers = 8;
 
@@ -186,21 +188,22 @@ void fill_extreme(Statistics& statistics, Reader<T>& reader, std::size_t count) 
 // All numbers, or an even sample of them.
 template <class T>
 std::vector<double> spread_numbers(Reader<T>& reader, std::size_t count,
-                                   StatisticsOptions::Spread wanted) {
+                                   const StatisticsOptions& options) {
     std::vector<double> numbers;
     const auto take = [&](std::size_t first, std::size_t some) {
         const auto block = reader.block(first, some);
         numbers.insert(numbers.end(), block.begin(), block.end());
     };
-    if (wanted == StatisticsOptions::Spread::exact || count <= sample_numbers) {
+    const auto runs = options.sample / run_numbers;
+    if (options.spread == StatisticsOptions::Spread::exact || count <= options.sample ||
+        runs == 0) {
         numbers.reserve(count);
         for (std::size_t first = 0; first < count; first += block_numbers) {
             take(first, std::min(block_numbers, count - first));
         }
         return numbers;
     }
-    numbers.reserve(sample_numbers);
-    constexpr std::size_t runs = sample_numbers / run_numbers;
+    numbers.reserve(options.sample);
     const auto stride = count / runs;
     for (std::size_t run = 0; run < runs; ++run) {
         // Not at the same place in each stride: rows and channels of a tensor repeat too.
@@ -210,29 +213,59 @@ std::vector<double> spread_numbers(Reader<T>& reader, std::size_t count,
     return numbers;
 }
 
+// Sums of some blocks, and what is not finite in them.
+struct Part {
+    NumberSums sums;
+    Statistics bad;
+};
+
 template <class T>
-Statistics of_numbers(DType dtype, Bytes bytes, std::size_t count,
-                      StatisticsOptions::Spread spread) {
-    Statistics statistics;
-    statistics.count = count;
+void add_part(DType dtype, Bytes bytes, std::size_t first, std::size_t end, Part& part) {
     Reader<T> reader(dtype, bytes);
     const auto normal = static_cast<T>(smallest_normal(dtype));
-    NumberSums sums;
-    for (std::size_t first = 0; first < count; first += block_numbers) {
-        const auto block = reader.block(first, std::min(block_numbers, count - first));
-        auto part = sums_of(block, normal);
-        if (!part.finite) {
-            add_bad(statistics, block);
-            part = sums_of(std::span<const T>(finite_ones(block)), normal);
+    for (; first < end; first += block_numbers) {
+        const auto block = reader.block(first, std::min(block_numbers, end - first));
+        auto sums = sums_of(block, normal);
+        if (!sums.finite) {
+            add_bad(part.bad, block);
+            sums = sums_of(std::span<const T>(finite_ones(block)), normal);
         }
-        merge(sums, part);
+        merge(part.sums, sums);
     }
+}
+
+// The sums of all parts, added in order whoever made them.
+template <class T>
+NumberSums sums_of_parts(DType dtype, Bytes bytes, int threads, Statistics& statistics) {
+    const auto count = statistics.count;
+    std::vector<Part> parts((count + part_numbers - 1) / part_numbers);
+    work_together(threads, parts.size(), [&](std::size_t i) {
+        add_part<T>(dtype, bytes, i * part_numbers, std::min(count, (i + 1) * part_numbers),
+                    parts[i]);
+    });
+    NumberSums sums;
+    for (const auto& part : parts) {
+        merge(sums, part.sums);
+        statistics.nans += part.bad.nans;
+        statistics.positive_infinities += part.bad.positive_infinities;
+        statistics.negative_infinities += part.bad.negative_infinities;
+    }
+    return sums;
+}
+
+template <class T>
+Statistics of_numbers(DType dtype, Bytes bytes, std::size_t count,
+                      const StatisticsOptions& options) {
+    Statistics statistics;
+    statistics.count = count;
+    const auto sums = sums_of_parts<T>(dtype, bytes, options.threads, statistics);
+    Reader<T> reader(dtype, bytes);
     fill(statistics, sums);
     if (!squares_fit(sums)) {
         fill_extreme(statistics, reader, count);
     }
-    if (spread != StatisticsOptions::Spread::none && sums.count > 0) {
-        auto numbers = spread_numbers(reader, count, spread);
+    if (options.spread != StatisticsOptions::Spread::none && sums.count > 0) {
+        auto numbers = spread_numbers(reader, count, options);
         if (statistics.bad() > 0) {
             numbers = finite_ones(std::span<const double>(numbers));
         }
@@ -301,8 +334,8 @@ Statistics statistics(DType dtype, Bytes bytes, std::size_t element_count,
                                    options.spread != StatisticsOptions::Spread::none);
     }
     const auto count = number_count(dtype, element_count);
-    return as_floats(dtype) ? of_numbers<float>(dtype, bytes, count, options.spread)
-                            : of_numbers<double>(dtype, bytes, count, options.spread);
+    return as_floats(dtype) ? of_numbers<float>(dtype, bytes, count, options)
+                            : of_numbers<double>(dtype, bytes, count, options);
 }
 
 Statistics statistics(const Value& value, const StatisticsOptions& options) {

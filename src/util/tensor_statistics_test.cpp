@@ -232,15 +232,30 @@ TEST(TensorStatistics, LargeTensorsAreSampledForTheirSpread) {
     const Stored stored(DType::f32, drawn(1'000'000, 3, normal));
     const auto found = stored.statistics();
     ASSERT_TRUE(found.distribution);
-    EXPECT_EQ(found.distribution->numbers, 4096u);
+    EXPECT_EQ(found.distribution->numbers, 1024u);
     const auto exact = stored.statistics(StatisticsOptions::Spread::exact);
     EXPECT_EQ(exact.distribution->numbers, 1'000'000u);
-    EXPECT_NEAR(found.distribution->p50, exact.distribution->p50, 0.15);
-    EXPECT_NEAR(found.distribution->p1, exact.distribution->p1, 0.6);
-    EXPECT_NEAR(found.distribution->p99, exact.distribution->p99, 0.6);
-    EXPECT_NEAR(found.distribution->entropy_bits, exact.distribution->entropy_bits, 0.1);
+    EXPECT_NEAR(found.distribution->p50, exact.distribution->p50, 0.3);
+    EXPECT_NEAR(found.distribution->p1, exact.distribution->p1, 1);
+    EXPECT_NEAR(found.distribution->p99, exact.distribution->p99, 1);
+    EXPECT_NEAR(found.distribution->entropy_bits, exact.distribution->entropy_bits, 0.2);
     EXPECT_FALSE(stored.statistics(StatisticsOptions::Spread::none).distribution);
     EXPECT_EQ(stored.statistics().distribution->p1, found.distribution->p1);
+}
+
+TEST(TensorStatistics, DoNotDependOnTheNumberOfThreads) {
+    for (const auto& numbers : {drawn(300'001, 3, normal), drawn(300'001, 3, odd)}) {
+        const Stored stored(DType::f32, numbers);
+        const auto one = statistics(DType::f32, stored.bytes, 300'001);
+        for (const int threads : {2, 3, 7}) {
+            const auto more = statistics(DType::f32, stored.bytes, 300'001, {.threads = threads});
+            EXPECT_EQ(more.mean, one.mean);
+            EXPECT_EQ(more.std, one.std);
+            EXPECT_EQ(more.l1, one.l1);
+            EXPECT_EQ(more.bad(), one.bad());
+            EXPECT_EQ(more.distribution->p99, one.distribution->p99);
+        }
+    }
 }
 
 TEST(NumberSums, AreTheSameWithAllVectors) {
@@ -261,7 +276,8 @@ TEST(TensorStatistics, EntropyIsThatOfTheBins) {
     for (std::size_t i = 0; i < even.size(); ++i) {
         even[i] = static_cast<double>(i);
     }
-    const auto spread = *Stored(DType::f32, even).statistics().distribution;
+    const auto spread =
+        *Stored(DType::f32, even).statistics(StatisticsOptions::Spread::exact).distribution;
     EXPECT_NEAR(spread.entropy_bits, 8, 1e-3);
     EXPECT_EQ(spread.histogram[0], 40u);
     EXPECT_EQ(spread.histogram[63], 40u);
