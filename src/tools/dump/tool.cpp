@@ -128,6 +128,7 @@ SessionOptions session_options(const Options& options, Tool& tool) {
     session.lowering = options.lowering == "tap"   ? Lowering::tap
                        : options.lowering == "cut" ? Lowering::cut
                                                    : Lowering::automatic;
+    session.compile.low_memory = options.sets.size() <= 1;  // it runs once
     if (options.optimize == "none") {
         session.compile.optimize = CompileOptions::Optimize::none;
     }
