@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "run/dtypes.h"
 #include "trocar/error.h"
 
 namespace trocar {
@@ -37,7 +38,7 @@ class Inserter {
 public:
     Inserter(Model& model, const Site& site, std::size_t site_number, Port::When when,
              std::size_t number)
-        : model_(model), site_(site), graph_(graph_at(model.graph, site.path)) {
+        : model_(model), site_(site), graph_(graph_at(model.graph, site.path)), dtypes_(model) {
         tap_.when = when;
         tap_.site = site_number;
         spec_.type = "Tap";
@@ -66,6 +67,16 @@ private:
     const Op& op() const { return graph_.op(site_.op); }
 
     bool is_constant(TensorId id) const { return graph_.tensor(id).constant.has_value(); }
+
+    // The engine wants to know what a tap gives, where it cannot see it.
+    Type type_of(TensorId id) {
+        const auto& declared = graph_.tensor(id).type;
+        if (declared.kind != Type::Kind::unknown) {
+            return declared;
+        }
+        const auto dtype = dtypes_.of(site_.path, id);
+        return dtype == DType::undefined ? declared : Type::tensor(dtype);
+    }
 
     // A name that is free in all graphs around and inside this one, too.
     std::string fresh() { return fmt::format("trocar/tap{}/{}", number_, made_++); }
@@ -125,57 +136,6 @@ private:
         read_loops(inputs);
     }
 
-    // ONNX Runtime asks an op of ours for the shape of what it passes on, and does not tell it
-    // where that is not known. There an op that only looks gives the tensor's shape when it has
-    // run, and a Reshape to it, for which nothing is copied, passes the tensor on.
-    bool only_watches(const std::vector<TensorId>& passed) const {
-        return !any(site_.after, &Probe::modifies) && model_.opset() >= 5 &&
-               std::any_of(passed.begin(), passed.end(),
-                           [&](TensorId id) { return !graph_.tensor(id).type.dims; });
-    }
-
-    // What readers of `passed` are to read; `tap` is without inputs still.
-    std::vector<TensorId> pass_on(const std::vector<TensorId>& passed, OpId& tap) {
-        auto spec = spec_;
-        add_attributes(spec);
-        for (const auto id : passed) {
-            spec.outputs.push_back(graph_.add_tensor(fresh(), graph_.tensor(id).type));
-        }
-        const auto outputs = spec.outputs;
-        tap = graph_.insert_after(site_.op, std::move(spec));
-        return outputs;
-    }
-
-    // The same by Reshape ops, whose inputs `reshapes` are to be set.
-    struct Reshape {
-        OpId op;
-        TensorId shape;
-    };
-    std::vector<TensorId> reshape_on(const std::vector<TensorId>& passed, OpId& tap,
-                                     std::vector<Reshape>& reshapes) {
-        auto shape_type = Type::tensor(DType::i64);
-        shape_type.dims.emplace(1);
-        tap_.gives_shapes = true;
-        auto spec = spec_;
-        spec.type = "Call";
-        add_attributes(spec);
-        for (std::size_t i = 0; i < passed.size(); ++i) {
-            spec.outputs.push_back(graph_.add_tensor(fresh(), shape_type));
-        }
-        const auto shapes = spec.outputs;
-        tap = graph_.insert_after(site_.op, std::move(spec));
-        std::vector<TensorId> outputs;
-        for (std::size_t i = 0; i < passed.size(); ++i) {
-            OpSpec reshape;
-            reshape.type = "Reshape";
-            reshape.name = fmt::format("{} passes {}", spec_.name, i);
-            outputs.push_back(graph_.add_tensor(fresh(), graph_.tensor(passed[i]).type));
-            reshape.outputs = {outputs.back()};
-            reshapes.push_back({graph_.insert_after(tap, std::move(reshape)), shapes[i]});
-        }
-        return outputs;
-    }
-
     void insert_after() {
         std::vector<TensorId> inputs;
         for (std::size_t slot = 0; slot < op().outputs.size(); ++slot) {
@@ -187,10 +147,13 @@ private:
         const auto passed = inputs;
         read_others(inputs, any(site_.after, &Probe::reads_inputs));
         // Readers are turned to the new tensors before the tap itself reads the old ones.
-        OpId tap = OpId::none;
-        std::vector<Reshape> reshapes;
-        const auto outputs =
-            only_watches(passed) ? reshape_on(passed, tap, reshapes) : pass_on(passed, tap);
+        auto spec = spec_;
+        add_attributes(spec);
+        for (const auto id : passed) {
+            spec.outputs.push_back(graph_.add_tensor(fresh(), type_of(id)));
+        }
+        const auto outputs = spec.outputs;
+        const auto tap = graph_.insert_after(site_.op, std::move(spec));
         for (std::size_t i = 0; i < passed.size(); ++i) {
             const bool output = graph_.tensor(passed[i]).is_output;
             graph_.replace_uses(passed[i], outputs[i]);
@@ -202,10 +165,6 @@ private:
         }
         for (std::size_t i = 0; i < inputs.size(); ++i) {
             graph_.set_input(tap, i, inputs[i]);
-        }
-        for (std::size_t i = 0; i < reshapes.size(); ++i) {
-            graph_.set_input(reshapes[i].op, 0, passed[i]);
-            graph_.set_input(reshapes[i].op, 1, reshapes[i].shape);
         }
     }
 
@@ -222,7 +181,7 @@ private:
         auto spec = spec_;
         add_attributes(spec);
         for (const auto id : inputs) {
-            spec.outputs.push_back(graph_.add_tensor(fresh(), graph_.tensor(id).type));
+            spec.outputs.push_back(graph_.add_tensor(fresh(), type_of(id)));
         }
         const auto outputs = spec.outputs;
         read_loops(inputs);
@@ -269,6 +228,7 @@ private:
     OpSpec spec_;
     std::int64_t number_ = 0;
     int made_ = 0;
+    DTypes dtypes_;
     Tap tap_;
 };
 
@@ -279,7 +239,7 @@ Tap insert_tap(Model& model, const Site& site, std::size_t site_number, Port::Wh
     return Inserter(model, site, site_number, when, number).insert();
 }
 
-std::string why_no_tap(const Model& /*model*/, const Site& site) {
+std::string why_no_tap(const Model& model, const Site& site) {
     const auto& graph = *site.graph;
     const auto& op = graph.op(site.op);
     if (any(site.before, &Probe::skips)) {
@@ -294,6 +254,17 @@ std::string why_no_tap(const Model& /*model*/, const Site& site) {
     if ((!site.after.empty() && (makes_others(op) || others(op.outputs))) ||
         (inputs && (takes_others(op) || others(op.inputs)))) {
         return "it handles values that are no tensors";
+    }
+    // In the model's own graph the engine may know what the rules do not; if not, there are cuts.
+    DTypes dtypes(model);
+    const auto unknown = [&](const std::vector<TensorId>& list) {
+        return std::any_of(list.begin(), list.end(), [&](TensorId id) {
+            return id != TensorId::none && dtypes.of(site.path, id) == DType::undefined;
+        });
+    };
+    if (site.in_body() &&
+        ((!site.after.empty() && unknown(op.outputs)) || (inputs && unknown(op.inputs)))) {
+        return "nothing tells the type of its tensors";
     }
     return {};
 }
