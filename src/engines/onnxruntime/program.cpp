@@ -384,7 +384,8 @@ std::unique_ptr<Program> compile_program(const Compiler& compiler, const Model& 
     const bool lent = give_constants(compiler, options, model, encoded, session_options, *program);
     program->open_bytes(session_options, encoded.bytes);
     if (options.low_memory && !lent) {
-        // What the engine copied is not needed twice; pages of what it was lent come back when read.
+        // What the engine copied is not needed twice; pages of what it was lent come back when
+        // read.
         for (const auto& [name, constant] : encoded.left_out) {
             release_pages(constant.bytes());
         }
