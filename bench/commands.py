@@ -47,12 +47,46 @@ torchinfo.summary(torchvision.models.resnet50(), (1, 3, 224, 224), verbose=1)
 """
 
 
+# What is written about everywhere: all tensors marked as outputs, then saved one by one.
+DUMP_WITH_ONNXRUNTIME = """
+import pathlib, sys
+import numpy as np, onnx, onnxruntime
+model = onnx.load(sys.argv[1])
+folder = pathlib.Path(sys.argv[2])
+folder.mkdir()
+names = [name for node in model.graph.node for name in node.output if name]
+given = {output.name for output in model.graph.output}
+model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names if name not in given)
+session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+feeds = {"input": np.random.default_rng(0).random((1, 3, 224, 224), dtype="float32")}
+for number, array in enumerate(session.run(names, feeds)):
+    np.save(folder / f"{number}.npy", array)
+"""
+
+DUMP_WITH_TORCH_HOOKS = """
+import pathlib, sys
+import numpy as np, torch, torchvision
+folder = pathlib.Path(sys.argv[1])
+folder.mkdir()
+model = torchvision.models.resnet50().eval()
+def save(name):
+    return lambda module, inputs, output: np.save(folder / f"{name}.npy", output.numpy())
+for name, module in model.named_modules():
+    module.register_forward_hook(save(name or "model"))
+with torch.no_grad():
+    model(torch.rand(1, 3, 224, 224))
+"""
+
+
 class Unavailable(Exception):
     pass
 
 
 def measure(command):
-    """Seconds and peak resident bytes of one run of a command."""
+    """Seconds and peak resident bytes of one run of a command. A folder that it is to make goes first."""
+    if isinstance(command, tuple):
+        command, folder = command
+        shutil.rmtree(folder, ignore_errors=True)
     with tempfile.TemporaryFile() as errors:
         start = time.perf_counter()
         process = subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL, stderr=errors,
@@ -132,6 +166,27 @@ def summary_rows(trocar, models, runs):
                   f"{peer[2] / ours[2]:.1f}x the memory", target, met)
 
 
+def dump_rows(trocar, models, runs, scratch):
+    model = models / "resnet50.onnx"
+    ours, theirs, hooks = (scratch / name for name in ("ours", "theirs", "hooks"))
+    commands = {"trocar": ([trocar, "dump", model, "--fill", "random", "--shape", "batch=1", "--tensors", "-q", "-o", ours], ours),
+                "ONNX Runtime, all outputs, numpy.save": ([sys.executable, "-c", DUMP_WITH_ONNXRUNTIME, model, theirs], theirs)}
+    if importlib.util.find_spec("torch") and importlib.util.find_spec("torchvision"):
+        commands["torch hooks, numpy.save"] = ([sys.executable, "-c", DUMP_WITH_TORCH_HOOKS, hooks], hooks)
+    got = interleaved(commands, runs)
+    what, target = "dump all tensors of ResNet-50 to .npy", "2x faster, a third of the memory"
+    mine = got["trocar"]
+    for name in ("ONNX Runtime, all outputs, numpy.save", "torch hooks, numpy.save"):
+        peer = got.get(name, "not installed")
+        if isinstance(mine, str) or isinstance(peer, str):
+            yield row(what, "unavailable" if isinstance(mine, str) else seconds(mine[0]),
+                      f"{name}: unavailable: {mine if isinstance(mine, str) else peer}", target, None)
+            continue
+        yield row(what, f"{seconds(mine[0])} ±{seconds(mine[1] / 2)}, {megabytes(mine[2])}",
+                  f"{name} {seconds(peer[0])} ±{seconds(peer[1] / 2)}, {megabytes(peer[2])}: {peer[0] / mine[0]:.1f}x, "
+                  f"{peer[2] / mine[2]:.1f}x the memory", target, peer[0] >= 2 * mine[0] and peer[2] >= 3 * mine[2])
+
+
 def read_row(build, models, runs):
     model = models / "dense_100mb.onnx"
     target = "20x faster, grows < 10 MB"
@@ -181,8 +236,8 @@ def main():
     trocar = args.build / "trocar"
     scratch = pathlib.Path(tempfile.mkdtemp(prefix="trocar-bench-"))
     try:
-        rows = [*summary_rows(trocar, args.models, args.runs), read_row(args.build, args.models, args.runs),
-                *large_rows(trocar, args.models, scratch)]
+        rows = [*summary_rows(trocar, args.models, args.runs), *dump_rows(trocar, args.models, args.runs, scratch),
+                read_row(args.build, args.models, args.runs), *large_rows(trocar, args.models, scratch)]
     finally:
         shutil.rmtree(scratch)
     show(rows)

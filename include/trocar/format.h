@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,6 +30,24 @@ struct EncodeOptions {
     std::string location = "*trocar*";
 };
 
+// Must a file have reached the disk when it is written, or is it enough that it outlives the
+// process?
+enum class Sync { no, yes };
+
+// A file that values are added to one after the other.
+class ValueArchive {
+public:
+    virtual ~ValueArchive() = default;
+    // No room for one more value of this name: the next ones belong into another archive.
+    virtual bool full(std::string_view) const { return false; }
+    // Names must differ. Returns where in the file the elements begin, little-endian and without
+    // padding; they are written when this returns. Throws Error(unsupported) on a value that the
+    // format does not hold; Error(input) when the disk is full, and the archive is as before.
+    virtual std::uint64_t add(const NamedValue& value) = 0;
+    // Ends the file; only then are other programs sure to read it.
+    virtual void close() = 0;
+};
+
 // One file format. A unit of src/formats/NAME/format.cpp defines `NAME_format`; members that are
 // nullptr say what the format cannot do.
 struct Format {
@@ -46,9 +66,14 @@ struct Format {
 
     // Files of values: one tensor (its name empty when the file has none) or several.
     std::vector<NamedValue> (*read_values)(const std::filesystem::path& path) = nullptr;
-    void (*write_value)(const NamedValue& value, const std::filesystem::path& path) = nullptr;
+    void (*write_value)(const NamedValue& value, const std::filesystem::path& path,
+                        Sync sync) = nullptr;
     // Can `write_value` hold this value without loss?
     bool (*holds)(const Value& value) = nullptr;
+    // Several values in one file, where the format has that: a new file, in the place of an old
+    // one, with the suffix `archive_suffix`. Holds what `holds`.
+    std::unique_ptr<ValueArchive> (*create_archive)(const std::filesystem::path& path) = nullptr;
+    const char* archive_suffix = "";
 };
 
 // All formats of this build, by name.
@@ -60,6 +85,6 @@ std::vector<NamedValue> load_values(const std::filesystem::path& path);
 // Writes FOLDER/STEM with the suffix of the first format that holds the value: .npy, else .pb.
 // Returns the path written.
 std::filesystem::path save_value(const NamedValue& value, const std::filesystem::path& folder,
-                                 std::string_view stem);
+                                 std::string_view stem, Sync sync = Sync::yes);
 
 }  // namespace trocar

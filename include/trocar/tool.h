@@ -68,6 +68,13 @@ public:
     std::string describe() const;
     // Deployed view: the ops of the model that are computed here. Source view: the op itself.
     std::span<const OpId> sources() const { return sources_; }
+    // Deployed view: the tensor of the model that has the value of this output. none: no tensor
+    // has, or source view.
+    TensorId source_tensor(std::size_t slot) const {
+        const auto id = op().outputs.at(slot);
+        return source_tensors_.empty() || id == TensorId::none ? TensorId::none
+                                                               : source_tensors_[index(id)];
+    }
     // Rounds of the loops around the op, outermost first; empty outside of loops.
     std::span<const std::int64_t> iterations() const { return iterations_; }
     std::uint64_t run() const { return state_->number; }
@@ -103,6 +110,7 @@ protected:
     OpId id_;
     RunState* state_;
     std::span<const OpId> sources_;
+    std::span<const TensorId> source_tensors_;  // by TensorId of `graph_`; empty: source view
     std::span<const std::int64_t> iterations_;
 };
 

@@ -10,8 +10,8 @@
 #include "run/input_source.h"
 #include "trocar/error.h"
 #include "trocar/format.h"
+#include "trocar/statistics.h"
 #include "util/files.h"
-#include "util/statistics.h"
 #include "util/test_folder.h"
 
 namespace trocar {
@@ -251,12 +251,12 @@ TEST(Generate, StaysInTheRangeOfTheType) {
                              DType::u8, DType::i8, DType::i16, DType::i64, DType::u64,
                              DType::boolean, DType::i4, DType::u2, DType::c64, DType::c128}) {
         const auto value = generate({}, dtype, {1001}, "x", 1);
-        const auto summary = summarize_numbers(dtype, value.bytes(), 1001);
+        const auto summary = statistics(dtype, value.bytes(), 1001);
         const bool whole = is_integer(dtype);
         const bool small = bits(dtype) <= 8;
-        EXPECT_GE(summary.least, whole && small ? -128 : 0) << name(dtype);
-        EXPECT_LE(summary.greatest, whole ? (small ? 255 : 9) : 1) << name(dtype);
-        EXPECT_LT(summary.least, summary.greatest) << name(dtype);
+        EXPECT_GE(summary.min, whole && small ? -128 : 0) << name(dtype);
+        EXPECT_LE(summary.max, whole ? (small ? 255 : 9) : 1) << name(dtype);
+        EXPECT_LT(summary.min, summary.max) << name(dtype);
         if (!whole) {
             EXPECT_NEAR(summary.mean, 0.5, 0.05) << name(dtype);
         }
@@ -266,9 +266,9 @@ TEST(Generate, StaysInTheRangeOfTheType) {
 TEST(Generate, RangesAreHalfOpen) {
     const Fill fill{Fill::Kind::between, -2, 3};
     const auto value = generate(fill, DType::i32, {1000}, "x", 1);
-    const auto summary = summarize_numbers(DType::i32, value.bytes(), 1000);
-    EXPECT_EQ(summary.least, -2);
-    EXPECT_EQ(summary.greatest, 2);
+    const auto summary = statistics(DType::i32, value.bytes(), 1000);
+    EXPECT_EQ(summary.min, -2);
+    EXPECT_EQ(summary.max, 2);
     EXPECT_THROW(generate({Fill::Kind::between, 0, 300}, DType::u8, {1}, "x", 1), Error);
     EXPECT_THROW(generate({Fill::Kind::number, -1}, DType::u8, {1}, "x", 1), Error);
     EXPECT_EQ(generate({Fill::Kind::number, 0}, DType::string, {2}, "x", 1).string_values()[1], "");

@@ -180,7 +180,7 @@ std::unique_ptr<SitePort> Instruments::make_port(std::size_t s, Port::When when)
     }
     auto port = std::make_unique<SitePort>(site, when, state_, *constants);
     if (deployed_ && !site.in_body()) {
-        port->set_sources(deployed_->sources[index(site.op)]);
+        port->set_sources(deployed_->sources[index(site.op)], deployed_->source_tensors);
         port->set_layouts(deployed_->layouts);
     }
     return port;

@@ -124,7 +124,13 @@ void SitePort::close(HostCall& call, const Tap& tap) {
             throw Error(Fault::usage, fmt::format("{}: its replacement gives no output {}",
                                                   describe(), tap.passed[i]));
         }
-        call.give(i, t.changed ? leaving(t) : call.input(i));
+        if (tap.gives_shapes) {
+            const auto shape = call.input(i).shape();
+            call.give(i, Value::copy(DType::i64, {static_cast<std::int64_t>(shape.size())},
+                                     std::as_bytes(std::span(shape))));
+        } else {
+            call.give(i, t.changed ? leaving(t) : call.input(i));
+        }
     }
     end();
 }

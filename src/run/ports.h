@@ -49,7 +49,10 @@ public:
     // A number of the op that does not depend on what else is instrumented.
     std::uint64_t key() const { return key_; }
 
-    void set_sources(std::span<const OpId> sources) { sources_ = sources; }
+    void set_sources(std::span<const OpId> sources, std::span<const TensorId> tensors) {
+        sources_ = sources;
+        source_tensors_ = tensors;
+    }
     void set_layouts(const std::vector<Layout>& by_tensor);
 
     const Value& input(std::size_t slot) const override;

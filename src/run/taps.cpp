@@ -34,6 +34,12 @@ bool takes_others(const Op& op) {
     return std::find(std::begin(types), std::end(types), op.type) != std::end(types);
 }
 
+// Nobody at the site changes anything. Reshape takes the shape as a tensor from version 5 on.
+bool only_watches(const Model& model, const Site& site) {
+    return site.before.empty() && site.instead.empty() && !any(site.after, &Probe::modifies) &&
+           model.opset() >= 5;
+}
+
 class Inserter {
 public:
     Inserter(Model& model, const Site& site, std::size_t site_number, Port::When when,
@@ -136,6 +142,55 @@ private:
         read_loops(inputs);
     }
 
+    // What readers of `passed` are to read from now on; the inputs of `tap` are still to be set.
+    std::vector<TensorId> pass_on(const std::vector<TensorId>& passed, OpId& tap) {
+        auto spec = spec_;
+        add_attributes(spec);
+        for (const auto id : passed) {
+            spec.outputs.push_back(graph_.add_tensor(fresh(), type_of(id)));
+        }
+        const auto outputs = spec.outputs;
+        tap = graph_.insert_after(site_.op, std::move(spec));
+        return outputs;
+    }
+
+    // The same where nothing tells the type of a tensor, for a tap that only looks: it gives the
+    // tensor's shape, and a Reshape to that shape, for which nothing is copied, passes the tensor
+    // on. The engine then needs to be told no type.
+    struct Reshape {
+        OpId op;
+        TensorId shape;
+    };
+    std::vector<TensorId> reshape_on(const std::vector<TensorId>& passed, OpId& tap,
+                                     std::vector<Reshape>& reshapes) {
+        auto shape_type = Type::tensor(DType::i64);
+        shape_type.dims.emplace(1);
+        tap_.gives_shapes = true;
+        auto spec = spec_;
+        spec.type = "Call";
+        add_attributes(spec);
+        for (std::size_t i = 0; i < passed.size(); ++i) {
+            spec.outputs.push_back(graph_.add_tensor(fresh(), shape_type));
+        }
+        const auto shapes = spec.outputs;
+        tap = graph_.insert_after(site_.op, std::move(spec));
+        std::vector<TensorId> outputs;
+        for (std::size_t i = 0; i < passed.size(); ++i) {
+            OpSpec reshape;
+            reshape.type = "Reshape";
+            reshape.name = fmt::format("{} passes {}", spec_.name, i);
+            outputs.push_back(graph_.add_tensor(fresh(), graph_.tensor(passed[i]).type));
+            reshape.outputs = {outputs.back()};
+            reshapes.push_back({graph_.insert_after(tap, std::move(reshape)), shapes[i]});
+        }
+        return outputs;
+    }
+
+    bool any_unknown(const std::vector<TensorId>& tensors) {
+        return std::any_of(tensors.begin(), tensors.end(),
+                           [&](TensorId id) { return type_of(id).kind == Type::Kind::unknown; });
+    }
+
     void insert_after() {
         std::vector<TensorId> inputs;
         for (std::size_t slot = 0; slot < op().outputs.size(); ++slot) {
@@ -147,13 +202,11 @@ private:
         const auto passed = inputs;
         read_others(inputs, any(site_.after, &Probe::reads_inputs));
         // Readers are turned to the new tensors before the tap itself reads the old ones.
-        auto spec = spec_;
-        add_attributes(spec);
-        for (const auto id : passed) {
-            spec.outputs.push_back(graph_.add_tensor(fresh(), type_of(id)));
-        }
-        const auto outputs = spec.outputs;
-        const auto tap = graph_.insert_after(site_.op, std::move(spec));
+        OpId tap = OpId::none;
+        std::vector<Reshape> reshapes;
+        const auto outputs = only_watches(model_, site_) && any_unknown(passed)
+                                 ? reshape_on(passed, tap, reshapes)
+                                 : pass_on(passed, tap);
         for (std::size_t i = 0; i < passed.size(); ++i) {
             const bool output = graph_.tensor(passed[i]).is_output;
             graph_.replace_uses(passed[i], outputs[i]);
@@ -165,6 +218,10 @@ private:
         }
         for (std::size_t i = 0; i < inputs.size(); ++i) {
             graph_.set_input(tap, i, inputs[i]);
+        }
+        for (std::size_t i = 0; i < reshapes.size(); ++i) {
+            graph_.set_input(reshapes[i].op, 0, passed[i]);
+            graph_.set_input(reshapes[i].op, 1, reshapes[i].shape);
         }
     }
 
@@ -262,7 +319,7 @@ std::string why_no_tap(const Model& model, const Site& site) {
             return id != TensorId::none && dtypes.of(site.path, id) == DType::undefined;
         });
     };
-    if (site.in_body() &&
+    if (site.in_body() && !only_watches(model, site) &&
         ((!site.after.empty() && unknown(op.outputs)) || (inputs && unknown(op.inputs)))) {
         return "nothing tells the type of its tensors";
     }

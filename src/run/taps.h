@@ -23,6 +23,7 @@ struct Tap {
     // Input slots that it only reads, and from which of its own inputs on they stand.
     std::vector<std::size_t> read;
     std::vector<LoopInput> loops;  // outermost first
+    bool gives_shapes = false;     // of what it carries, and other ops pass the tensors on
     std::uint64_t calls = 0;       // in this run
 };
 

@@ -355,4 +355,20 @@ Range range(DType dtype) {
     }
 }
 
+double smallest_normal(DType dtype) {
+    if (const auto layout = float_layout(dtype)) {
+        return std::ldexp(1.0, 1 - layout->bias);
+    }
+    switch (dtype) {
+        case DType::f32:
+        case DType::c64:
+            return std::numeric_limits<float>::min();
+        case DType::f64:
+        case DType::c128:
+            return std::numeric_limits<double>::min();
+        default:
+            return 0;
+    }
+}
+
 }  // namespace trocar

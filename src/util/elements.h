@@ -33,4 +33,7 @@ struct Range {
 };
 Range range(DType dtype);
 
+// What is smaller in magnitude, but not 0, is a denormal number of the type; 0 for types without.
+double smallest_normal(DType dtype);
+
 }  // namespace trocar

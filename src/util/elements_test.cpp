@@ -98,25 +98,7 @@ TEST(Elements, PackedElementsKeepTheirNeighbours) {
 }
 
 TEST(Elements, ComplexNumbersCountTwice) {
-    const std::vector<float> parts{1, 2, 3, 4};
     EXPECT_EQ(number_count(DType::c64, 2), 4u);
-    const auto summary = summarize_numbers(DType::c64, std::as_bytes(std::span(parts)), 2);
-    EXPECT_EQ(summary.greatest, 4);
-    EXPECT_EQ(summary.mean, 2.5);
-}
-
-TEST(Numbers, NonFiniteOnesAreCountedApart) {
-    const std::vector<double> numbers{1, nan, -inf, 5, inf};
-    const auto summary = summarize_numbers(DType::f64, std::as_bytes(std::span(numbers)), 5);
-    EXPECT_EQ(summary.nans, 1u);
-    EXPECT_EQ(summary.infinities, 2u);
-    EXPECT_EQ(summary.least, 1);
-    EXPECT_EQ(summary.greatest, 5);
-    EXPECT_EQ(summary.mean, 3);
-}
-
-TEST(Numbers, NoneAtAllHaveNoMean) {
-    EXPECT_TRUE(std::isnan(summarize_numbers(DType::f32, {}, 0).mean));
 }
 
 TEST(Spread, MedianAndItsDeviation) {

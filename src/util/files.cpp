@@ -83,14 +83,14 @@ void FileWriter::write_through(const char* at, std::size_t left) {
     }
 }
 
-void FileWriter::commit() {
+void FileWriter::commit(Sync sync) {
     flush();
     const auto mask = ::umask(0);
     ::umask(mask);
     struct stat existing {};
     const auto mode =
         ::stat(path_.c_str(), &existing) == 0 ? existing.st_mode & 07777 : 0666 & ~mask;
-    if (::fchmod(fd_, mode) != 0 || ::fsync(fd_) != 0) {
+    if (::fchmod(fd_, mode) != 0 || (sync == Sync::yes && ::fsync(fd_) != 0)) {
         fail("write");
     }
     ::close(fd_);

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "trocar/format.h"
 #include "trocar/tensor.h"
 
 namespace trocar {
@@ -21,7 +22,7 @@ public:
     void write(Bytes bytes);
     void write(std::string_view text);
     std::uint64_t written() const { return written_; }
-    void commit();
+    void commit(Sync sync = Sync::yes);
 
 private:
     void flush();

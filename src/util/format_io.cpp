@@ -250,7 +250,8 @@ std::vector<NamedValue> load_values(const fs::path& path) {
                             names_with_suffixes(readable), path.string()));
 }
 
-fs::path save_value(const NamedValue& value, const fs::path& folder, std::string_view stem) {
+fs::path save_value(const NamedValue& value, const fs::path& folder, std::string_view stem,
+                    Sync sync) {
     std::error_code failure;
     fs::create_directories(folder, failure);
     if (failure) {
@@ -261,7 +262,7 @@ fs::path save_value(const NamedValue& value, const fs::path& folder, std::string
         if (format->write_value != nullptr && format->holds != nullptr &&
             format->holds(value.value)) {
             auto path = folder / fmt::format("{}{}", stem, value_suffix(*format));
-            format->write_value(value, path);
+            format->write_value(value, path, sync);
             return path;
         }
     }

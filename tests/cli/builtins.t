@@ -34,11 +34,12 @@ trocar: there is no engine named 'tensorflow'
 [exit 2]
 
 $ trocar formats
-Format  Suffixes   Models       Tensors      What it is
-───...───
-numpy   .npy .npz  no           read, write  NumPy arrays and archives of them
-onnx    .onnx .pb  read, write  read, write  ONNX models; tensors, sequences and maps in ONNX's .pb
-                                             files
+Format       Suffixes      Models       Tensors      What it is
+────────────────────────────────────────────────────────────────────────────────────────────────────
+numpy        .npy .npz     no           read, write  NumPy arrays and archives of them
+onnx         .onnx .pb     read, write  read, write  ONNX models; tensors, sequences and maps in
+                                                     ONNX's .pb files
+safetensors  .safetensors  no           read, write  safetensors: tensors under their names
 
 $ trocar formats --json | python3 -m json.tool > /dev/null
 

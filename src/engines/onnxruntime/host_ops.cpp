@@ -112,8 +112,11 @@ public:
             return;
         }
         const auto from = value.bytes();
+        if (from.empty()) {
+            return;  // the engine gives no memory for it
+        }
         const auto room = out.mutable_bytes();
-        if (!from.empty() && from.data() != room.data()) {
+        if (from.data() != room.data()) {
             std::memcpy(room.data(), from.data(), std::min(from.size(), room.size()));
         }
     }

@@ -9,6 +9,7 @@
 #include "engines/onnxruntime/host_ops.h"
 #include "trocar/error.h"
 #include "trocar/format.h"
+#include "util/mapped_file.h"
 
 namespace trocar::ort {
 
@@ -382,6 +383,13 @@ std::unique_ptr<Program> compile_program(const Compiler& compiler, const Model& 
     }
     const bool lent = give_constants(compiler, options, model, encoded, session_options, *program);
     program->open_bytes(session_options, encoded.bytes);
+    if (options.low_memory && !lent) {
+        // What the engine copied is not needed twice; pages of what it was lent come back when
+        // read.
+        for (const auto& [name, constant] : encoded.left_out) {
+            release_pages(constant.bytes());
+        }
+    }
     program->count_memory(lent && !options.low_memory);
     return program;
 }

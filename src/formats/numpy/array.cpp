@@ -236,16 +236,16 @@ bool holds(const Value& value) {
            value.shape().size() <= most_dimensions_written;
 }
 
-void write_array(const Value& value, const std::filesystem::path& path) {
+std::string array_header(const Value& value, std::uint64_t at, std::string_view where) {
     if (!holds(value)) {
         throw Error(Fault::unsupported,
-                    fmt::format("'{}' cannot hold {}", path.string(), value_text(value)),
+                    fmt::format("'{}' cannot hold {}", where, value_text(value)),
                     "ONNX .pb files hold every type");
     }
     std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}",
                                      description(value.dtype()), tuple_text(value.shape()));
     constexpr std::size_t before = npy_magic.size() + 4;
-    const auto used = before + header.size() + 1;
+    const auto used = at + before + header.size() + 1;
     header.append((data_alignment - used % data_alignment) % data_alignment, ' ');
     header.push_back('\n');
     std::string start(npy_magic);
@@ -253,11 +253,15 @@ void write_array(const Value& value, const std::filesystem::path& path) {
     start.push_back(0);
     start.push_back(static_cast<char>(header.size() & 0xff));
     start.push_back(static_cast<char>(header.size() >> 8));
+    return start + header;
+}
+
+void write_array(const Value& value, const std::filesystem::path& path, Sync sync) {
+    const auto header = array_header(value, 0, path.string());
     FileWriter writer(path);
-    writer.write(start);
     writer.write(header);
     writer.write(value.bytes());
-    writer.commit();
+    writer.commit(sync);
 }
 
 }  // namespace trocar::numpy

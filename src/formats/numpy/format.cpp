@@ -30,8 +30,8 @@ std::vector<NamedValue> read_values(const std::filesystem::path& path) {
                 fmt::format("'{}' is neither an .npy array nor an .npz archive", path.string()));
 }
 
-void write_value(const NamedValue& value, const std::filesystem::path& path) {
-    numpy::write_array(value.value, path);
+void write_value(const NamedValue& value, const std::filesystem::path& path, Sync sync) {
+    numpy::write_array(value.value, path, sync);
 }
 
 }  // namespace
@@ -44,6 +44,8 @@ extern const Format numpy_format{
     .read_values = read_values,
     .write_value = write_value,
     .holds = numpy::holds,
+    .create_archive = numpy::create_archive,
+    .archive_suffix = ".npz",
 };
 
 }  // namespace trocar

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "trocar/format.h"
 #include "trocar/value.h"
 
 // An .npy file: the six bytes "\x93NUMPY", a version (1.0, 2.0, 3.0), the length of the header (two
@@ -42,6 +43,10 @@ Value read_array(Bytes file, std::shared_ptr<const void> owner, std::string_view
 bool holds(const Value& value);
 
 // Version 1.0, elements at a multiple of 64 bytes. Throws Error(unsupported) unless `holds(value)`.
-void write_array(const Value& value, const std::filesystem::path& path);
+void write_array(const Value& value, const std::filesystem::path& path, Sync sync);
+
+// What stands before the elements in an .npy file that begins at byte `at`: padded so that they
+// begin at a multiple of 64 bytes. `where` names the file in messages.
+std::string array_header(const Value& value, std::uint64_t at, std::string_view where);
 
 }  // namespace trocar::numpy

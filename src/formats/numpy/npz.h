@@ -1,8 +1,10 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <vector>
 
+#include "trocar/format.h"
 #include "trocar/value.h"
 
 namespace trocar::numpy {
@@ -11,5 +13,8 @@ namespace trocar::numpy {
 // Error(input) on a broken archive, one that unpacks to far more than it could honestly hold, and
 // names that are there twice.
 std::vector<NamedValue> read_archive(const std::filesystem::path& path);
+
+// A new archive: a ZIP file of .npy files, stored, not deflated.
+std::unique_ptr<ValueArchive> create_archive(const std::filesystem::path& path);
 
 }  // namespace trocar::numpy

@@ -129,7 +129,7 @@ TEST_F(Numpy, TextsLoseTheirPadding) {
 
 TEST_F(Numpy, LargeFilesAreNotCopied) {
     const Shape shape{1024, 1024};
-    numpy_format.write_value({"", Value::tensor(DType::f32, shape)}, file("large.npy"));
+    numpy_format.write_value({"", Value::tensor(DType::f32, shape)}, file("large.npy"), Sync::no);
     auto value = numpy_format.read_values(file("large.npy")).at(0).value;
     EXPECT_THROW(value.mutable_bytes(), Error);
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(value.bytes().data()) % 64, 0u);
@@ -211,7 +211,7 @@ TEST_F(Numpy, WritesWhatItReads) {
                 value.mutable_bytes()[i] = static_cast<std::byte>(i % 2);
             }
             ASSERT_TRUE(numpy_format.holds(value));
-            numpy_format.write_value({"x", value}, file("x.npy"));
+            numpy_format.write_value({"x", value}, file("x.npy"), Sync::no);
             const auto back = numpy_format.read_values(file("x.npy")).at(0).value;
             EXPECT_EQ(back.dtype(), dtype);
             EXPECT_EQ(back.shape(), shape);
@@ -229,8 +229,9 @@ TEST_F(Numpy, WhatNumpyHasNoTypeForIsNotHeld) {
     EXPECT_FALSE(numpy_format.holds(Value::sequence({})));
     EXPECT_FALSE(numpy_format.holds(Value()));
     EXPECT_FALSE(numpy_format.holds(Value::tensor(DType::f32, Shape(33, 1))));
-    EXPECT_THROW(numpy_format.write_value({"", Value::tensor(DType::bf16, {2})}, file("x.npy")),
-                 Error);
+    EXPECT_THROW(
+        numpy_format.write_value({"", Value::tensor(DType::bf16, {2})}, file("x.npy"), Sync::no),
+        Error);
     EXPECT_FALSE(std::filesystem::exists(file("x.npy")));
 }
 
@@ -303,6 +304,23 @@ TEST_F(Numpy, AnArchiveThatDeclaresFarTooMuchIsRefusedBeforeItIsUnpacked) {
         EXPECT_NE(std::string(e.what()).find("declares arrays of over 256 MiB"), std::string::npos)
             << e.what();
     }
+}
+
+TEST_F(Numpy, ArchivesThatGrowAreReadBack) {
+    const auto archive = numpy_format.create_archive(file("grown.npz"));
+    auto x = Value::tensor(DType::f32, {3, 2});
+    x.mutable_bytes()[5] = std::byte{7};
+    const auto at = archive->add({"/layer/x:0", x});
+    EXPECT_EQ(at % 64, 0u);
+    EXPECT_THROW(archive->add({"b", Value::tensor(DType::bf16, {2})}), Error);
+    EXPECT_EQ(archive->add({"empty", Value::tensor(DType::i64, {0})}) % 64, 0u);
+    archive->close();
+    const auto values = numpy_format.read_values(file("grown.npz"));
+    ASSERT_EQ(values.size(), 2u);
+    EXPECT_EQ(values[0].name, "/layer/x:0");
+    EXPECT_EQ(elements<float>(values[0].value), elements<float>(x));
+    EXPECT_EQ(values[1].value.shape(), Shape{0});
+    EXPECT_EQ(read_file(file("grown.npz"))[at + 5], 7);
 }
 
 }  // namespace

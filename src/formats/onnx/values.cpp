@@ -406,11 +406,11 @@ std::string encode_value(const NamedValue& value) {
     return write_any(value).str();
 }
 
-void write_value(const NamedValue& value, const std::filesystem::path& path) {
+void write_value(const NamedValue& value, const std::filesystem::path& path, Sync sync) {
     const auto rope = write_any(value);
     FileWriter writer(path);
     rope.for_each([&](Bytes piece) { writer.write(piece); });
-    writer.commit();
+    writer.commit(sync);
 }
 
 bool holds(const Value& value) {

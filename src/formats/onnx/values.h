@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "trocar/format.h"
 #include "trocar/value.h"
 
 // Files of one value each: a TensorProto, SequenceProto, OptionalProto or MapProto.
@@ -13,7 +14,7 @@ namespace trocar::onnx {
 std::vector<NamedValue> read_values(const std::filesystem::path& path);
 std::vector<NamedValue> read_values(Bytes bytes, std::shared_ptr<const void> owner,
                                     const std::filesystem::path& path);
-void write_value(const NamedValue& value, const std::filesystem::path& path);
+void write_value(const NamedValue& value, const std::filesystem::path& path, Sync sync = Sync::yes);
 std::string encode_value(const NamedValue& value);
 bool holds(const Value& value);
 

@@ -3,44 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <unordered_set>
 
 #include "trocar/error.h"
 #include "trocar/format.h"
+#include "trocar/statistics.h"
 #include "util/elements.h"
-#include "util/statistics.h"
+#include "util/file_stem.h"
 
 namespace trocar {
 
 namespace {
-
-// File systems allow 255 bytes; the suffix and a number must fit too.
-constexpr std::size_t longest_stem = 200;
-
-bool is_plain(char c) {
-    const auto byte = static_cast<unsigned char>(c);
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-           c == '-' || c == '_' || byte >= 0x80;
-}
-
-std::string plain(std::string_view name) {
-    std::string stem(name.substr(0, longest_stem));
-    std::replace_if(
-        stem.begin(), stem.end(), [](char c) { return !is_plain(c); }, '_');
-    if (stem.empty()) {
-        return "output";
-    }
-    if (stem.front() == '.' || stem.front() == '-') {
-        stem.front() = '_';
-    }
-    return stem;
-}
-
-std::string lower(std::string text) {
-    std::transform(text.begin(), text.end(), text.begin(),
-                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-    return text;
-}
 
 Cell number_cell(double number, DType dtype) {
     // Integers up to 2^53 are exact in a double.
@@ -63,16 +35,16 @@ std::vector<Cell> number_cells(const Value& value) {
     if (!value.device().is_host()) {
         return missing("not in host memory");
     }
-    const auto summary = summarize_numbers(value.dtype(), value.bytes(), value.element_count());
+    const auto found = statistics(value, {.spread = StatisticsOptions::Spread::none});
     std::vector<Cell> cells;
-    if (summary.count > summary.nans + summary.infinities) {
-        cells = {number_cell(summary.least, value.dtype()),
-                 number_cell(summary.greatest, value.dtype()), Cell(summary.mean)};
+    if (found.finite() > 0) {
+        cells = {number_cell(found.min, value.dtype()), number_cell(found.max, value.dtype()),
+                 Cell(found.mean)};
     } else {
         cells.assign(3, Cell::unavailable("no finite numbers"));
     }
-    cells.emplace_back(std::uint64_t{summary.nans});
-    cells.emplace_back(std::uint64_t{summary.infinities});
+    cells.emplace_back(std::uint64_t{found.nans});
+    cells.emplace_back(std::uint64_t{found.infinities()});
     return cells;
 }
 
@@ -87,14 +59,9 @@ Cell byte_cell(const Value& value) {
 
 std::vector<std::string> file_stems(const std::vector<NamedValue>& values) {
     std::vector<std::string> stems;
-    std::unordered_set<std::string> taken;
+    FileStems taken;
     for (const auto& value : values) {
-        const auto wanted = plain(value.name);
-        auto stem = wanted;
-        for (int number = 2; !taken.insert(lower(stem)).second; ++number) {
-            stem = fmt::format("{}_{}", wanted, number);
-        }
-        stems.push_back(std::move(stem));
+        stems.push_back(taken.add(value.name));
     }
     return stems;
 }

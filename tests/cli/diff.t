@@ -1,0 +1,86 @@
+# The same model twice: the same bits.
+
+$ trocar dump models/transformer.onnx --fill 1 --shape batch=1 --shape length=6 --tensors -o a -q
+
+$ trocar dump models/transformer.onnx --fill 1 --shape batch=1 --shape length=6 -o b -q
+
+$ trocar diff a b
+Comparison
+  Tensors in both     96
+  Same bits           96
+  Within              0  |b − a| ≤ 0 + 0·|a|
+  Differ              0
+  Other type          0
+  Other shape         0
+  Not comparable      0
+  Only in A           0
+  Only in B           0
+  First that differs  –¹
+¹ none differs
+
+# Other inputs: the first tensor that differs, and the worst ones in their order.
+
+$ trocar dump models/transformer.onnx --input tokens=2 --fill 1 --shape batch=1 --shape length=6 --tensors -o c -q
+
+$ trocar diff a c --worst 3 --width 100
+trocar: warning: the input 'tokens' of set 0 is not the same in both
+Tensors
+Op  Type    Tensor                 Outcome  By       Max abs  Max rel   SQNR dB      Off  NaN≠  Inf≠
+────────────────────────────────────────────────────────────────────────────────────────────────────
+72  MatMul  /layers.1/…l_output_0  differs  tensors  11.0766  14.3326  -4.63423  100.0 %     0     0
+73  Div     /layers.1/…v_output_0  differs  tensors  2.76914  14.3326  -4.63423  100.0 %     0     0
+74  Add     /layers.1/…d_output_0  differs  tensors  2.76914  14.3326  -4.63423  100.0 %     0     0
+not shown: Mean abs, ULP, Cosine, Worst at, A, B; --json or a wider terminal has all
+
+Comparison
+  Tensors in both     96
+  Same bits           23
+  Within              0  |b − a| ≤ 0 + 0·|a|
+  Differ              73
+  Other type          0
+  Other shape         0
+  Not comparable      0
+  Only in A           0
+  Only in B           0
+  First that differs  /embedding/Gather_output_0  op 0 (Gather '/embedding/Gather')
+[exit 1]
+
+# Without tensors, statistics are compared, and that is said.
+
+$ trocar diff c b --rtol 10 --atol 10 -q
+
+$ trocar diff b c --rtol 10 --atol 10 | tail -n 2
+trocar: warning: the input 'tokens' of set 0 is not the same in both
+where tensors were not written, their statistics were compared: that numbers agree one by one is not
+known there
+
+# Tensors in one dump only.
+
+$ trocar dump models/transformer.onnx --fill 1 --shape batch=1 --shape length=6 --at MatMul -o part -q
+
+$ trocar diff a part | tail -n 12
+Comparison
+  Tensors in both     16
+  Same bits           16
+  Within              0  |b − a| ≤ 0 + 0·|a|
+  Differ              0
+  Other type          0
+  Other shape         0
+  Not comparable      0
+  Only in A           80
+  Only in B           0
+  First that differs  –¹
+¹ none differs
+
+$ trocar diff a part --common -q
+
+# What is no dump.
+
+$ mkdir none && trocar diff a none
+trocar: 'none' is no dump: it has no index.jsonl
+  hint: `trocar dump MODEL` writes one
+[exit 3]
+
+$ trocar diff a nowhere
+trocar: cannot open 'nowhere': No such file or directory
+[exit 3]
