@@ -8,6 +8,7 @@
 #include "cli/common.h"
 #include "cli/context.h"
 #include "cli/documents.h"
+#include "cli/guard.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/parse.h"
@@ -143,6 +144,8 @@ int run(std::span<const std::string> arguments, std::span<const Command* const> 
             return dispatch(arguments, tools, console);
         } catch (const BrokenPipe&) {
             return 0;
+        } catch (const ChildEnded& child) {
+            return child.code;
         } catch (const Error& e) {
             const bool bug = e.fault() == Fault::internal && e.hint().empty();
             complain(e.what(), bug ? bug_hint : e.hint());

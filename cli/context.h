@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "cli/common.h"
+#include "cli/guard.h"
 #include "cli/progress.h"
 #include "cli/terminal.h"
 #include "trocar/command.h"
@@ -28,6 +29,8 @@ public:
     int verbosity() const override { return common_.verbosity(); }
     void log(LogLevel level, std::string_view text) override;  // from any thread
     void progress(std::string_view what, std::uint64_t done, std::uint64_t total) override;
+    void isolate() override { guard_.enter(); }
+    void doing(std::string_view what) override { guard_.doing(what); }
     bool interrupted() const override;
     std::vector<Scalar> describe(const Model& model, bool with_engine) override;
 
@@ -41,6 +44,7 @@ private:
     mutable bool searched_ = false;  // engine_options_.search is filled
     std::mutex mutex_;               // of progress_ and what is written to the terminal
     Progress progress_;
+    Guard guard_;
     std::shared_ptr<Engine> engine_;
     // By path; begun when the model is loaded, beside the tool's own work. Last: it ends first.
     std::map<std::filesystem::path, std::shared_future<Cell>> digests_;

@@ -53,6 +53,11 @@ public:
     virtual void log(LogLevel level, std::string_view text) = 0;
     // Shown on a terminal when the work takes over a second; `total` 0: unknown.
     virtual void progress(std::string_view what, std::uint64_t done, std::uint64_t total) = 0;
+    // From here on the work is done in a process of its own: where an engine crashes there, the
+    // command ends with Error(engine). To be called first, before anything is loaded.
+    virtual void isolate() = 0;
+    // What is under way, for the message about such a crash: "running op 3 (Conv 'c')".
+    virtual void doing(std::string_view what) = 0;
     virtual bool interrupted() const = 0;  // Ctrl-C: finish early and return a partial report
     // Model, sha256 of its file (when cheap: under 1 GB), engine, version, threads, seed, host,
     // cpu.

@@ -39,6 +39,7 @@ struct Capabilities {
     bool deterministic = false;          // same inputs, same bits, whatever the threads
     bool host_calls = false;             // programs may hold ops of `host_domain`
     bool deployed = false;               // it can give the graph that it makes of a model
+    bool kernel_times = false;           // it can say what each op of a program took
 };
 
 // An engine as found on this machine.
@@ -65,9 +66,11 @@ public:
     virtual std::size_t input_count() const = 0;
     virtual std::size_t output_count() const = 0;
     virtual const Value& input(std::size_t slot) = 0;
-    // The memory of an output, allocated at the first call. For a tap it may be that of the input
-    // it passes on, where nobody else reads that any more.
-    virtual std::span<std::byte> output(std::size_t slot, DType dtype, const Shape& shape) = 0;
+    // An output to be filled, allocated at the first call; none where nobody reads it. For a tap
+    // its memory may be that of the input it passes on, where nobody else reads that any more.
+    virtual Value output(std::size_t slot, DType dtype, const Shape& shape) = 0;
+    // Makes an output a copy of `value`, unless it stands there already.
+    virtual void give(std::size_t slot, const Value& value) = 0;
 };
 using HostFunction = std::function<void(std::int64_t site, HostCall& call)>;
 
@@ -78,12 +81,25 @@ struct CompileOptions {
         false;  // for a program that runs once: no arena, no pre-packing where that can be said
     // Called by ops of `host_domain`. What it throws ends the run and comes out of Program::run.
     HostFunction host = {};
+    bool time_kernels = false;  // for Program::take_times
 };
 
 // What an engine copied for itself when it compiled, where it tells.
 struct Footprint {
     std::optional<std::uint64_t> constant_bytes_copied;
     std::string unavailable;  // why not
+};
+
+// What an engine says of one op that it ran.
+struct KernelTime {
+    std::string op;                  // its name
+    double start_ns = 0;             // on the engine's clock
+    double spent_ns = 0;             // ops inside its subgraphs included, which are listed too
+    std::vector<Type> outputs = {};  // as they were; empty where it does not tell
+};
+struct KernelTimes {
+    std::vector<std::vector<KernelTime>> runs;  // in order of their ends
+    double resolution_ns = 0;                   // of the engine's clock
 };
 
 // A compiled model, ready to run. One thread at a time may run it.
@@ -96,6 +112,9 @@ public:
     // values are read in place. Throws Error(engine).
     virtual void run(std::span<const Value> inputs, std::span<Value> outputs) = 0;
     virtual Footprint footprint() const { return {}; }
+    // What the ops took in all runs so far, where CompileOptions::time_kernels asked for it; ends
+    // the timing. Throws Error(unsupported) where it did not, or the engine cannot tell.
+    virtual KernelTimes take_times();
 };
 
 class Engine {

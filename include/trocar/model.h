@@ -79,6 +79,13 @@ struct SaveOptions {
 // bytes it was read from. The file appears under its name only when it is complete.
 void save(const Model& model, const std::filesystem::path& path, const SaveOptions& options = {});
 
+// A deep copy: same handles, constants shared.
+Model clone(const Model& model);
+
+// Puts the bodies of the model's functions in the place of their calls, where the body is written
+// for the same versions of the op sets and has no control flow. Returns the number of calls.
+std::size_t inline_functions(Model& model);
+
 // A runnable model of the part between tensors: all that `to` needs, computed from `from`.
 // `from` empty: the model's inputs that are needed. Constants are shared with `model`, functions
 // that are used come along. Throws Error(usage) when a tensor does not exist or `to` needs an

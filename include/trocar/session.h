@@ -11,13 +11,14 @@
 #include "trocar/engine.h"
 #include "trocar/model.h"
 #include "trocar/selector.h"
+#include "trocar/tool.h"
 #include "trocar/value.h"
 
 namespace trocar {
 
 // A convex part of the graph that becomes one program.
 struct Segment {
-    std::vector<OpId> ops;          // in order; at most one of them is cut at
+    std::vector<OpId> ops;          // in order; at most one of them is cut at: the last one
     std::vector<TensorId> inputs;   // from the graph's inputs or earlier segments; no constants
     std::vector<TensorId> outputs;  // read by later segments, or outputs of the graph
     std::vector<TensorId> dead;     // values nobody reads after this segment
@@ -31,8 +32,15 @@ struct Plan {
     std::deque<Constant> made;               // those that Constant ops give as plain attributes
     std::vector<OpId> folded;                // ops that need not run
 };
-// `cut_after` says after which ops a program ends.
-Plan make_plan(const Model& model, const std::function<bool(OpId)>& cut_after);
+// Where programs end.
+struct CutAt {
+    bool after = false;   // a program ends after the op, which shares it with what comes before
+    bool around = false;  // the op has a program of its own
+    // The op is run, and gives all its outputs, even when it only passes a constant on or nobody
+    // reads them.
+    bool always = false;
+};
+Plan make_plan(const Model& model, const std::function<CutAt(OpId)>& cut);
 
 struct SessionOptions {
     Selector cut;            // programs end after these ops; none: the whole model is one program
@@ -43,6 +51,21 @@ struct SessionOptions {
     // Run the engine in a child process: a crash there is an Error(engine) here. Needs the
     // constructor that takes EngineOptions; observers are not told of anything then.
     bool isolate = false;
+
+    // Instruments. They must outlive the session. Selectors are resolved when the session is made;
+    // ops that nobody asked for stay as they are.
+    std::vector<Tool*> tools = {};
+    View view = View::source;
+    Lowering lowering = Lowering::automatic;
+};
+
+// How the ports of a session's tools were brought in.
+struct Ports {
+    std::size_t taps = 0;
+    std::size_t cuts = 0;
+    std::size_t constants = 0;           // at ops that only pass a constant on
+    std::vector<std::string> unmatched;  // texts of selectors that chose no op
+    std::vector<std::string> notes;      // what could not be done as asked, a sentence each
 };
 
 // What an observer sees after a segment ran. Valid during the call.
@@ -70,14 +93,18 @@ public:
     Session& operator=(Session&&) noexcept;
     ~Session();
 
+    // The model that `plan` and observers speak of: the one that was given or, with tools, what
+    // was made of it.
+    const Model& model() const;
     const Plan& plan() const;
+    Ports ports() const;
     // Inputs that must be given: the graph's inputs without a default.
     std::vector<TensorId> required_inputs() const;
 
     // Runs once. `inputs` by name, in any order; a name with a default may be given too. Throws
     // Error(input) on missing, unknown or ill-typed inputs (all of them in one message),
     // Error(engine) when a program fails, with its ops. The session stays usable after either.
-    // Outputs in graph order.
+    // Outputs in graph order; none when a tool stopped the run.
     std::vector<NamedValue> run(const std::vector<NamedValue>& inputs,
                                 const Observer& observer = {});
     // As above, but an op that cannot be compiled or run does not end the run: what depends on it

@@ -17,6 +17,8 @@
 
 namespace trocar {
 
+struct Report;
+
 // A tensor that a callback may write. Valid during the call.
 class Writable {
 public:
@@ -119,6 +121,11 @@ public:
     Probe& with_inputs();
     // Before an op: the callback may call `skip`. The op then stands in a program of its own.
     Probe& may_skip();
+    // Before an op: constants, too, may be changed. They are then copied in every run.
+    Probe& with_constants();
+    // Instead of an op: element types of its outputs, for those whose type the file does not
+    // declare; where that, too, says nothing, f32. Needed inside bodies only.
+    Probe& gives(std::vector<DType> types);
     // Not in the bodies of If, Loop and Scan.
     Probe& outside_bodies();
 
@@ -128,6 +135,8 @@ public:
     bool modifies = true;
     bool reads_inputs = false;
     bool skips = false;
+    bool constants = false;
+    std::vector<DType> types;
     bool in_bodies = true;
     double share = 1;
     std::uint64_t sample_seed = 0;
@@ -164,7 +173,11 @@ public:
     void at_start(std::function<void(const RunState&)> callback);
     void at_end(std::function<void(const RunState&)> callback);
 
+    // Adds what the tool has found to the report of the command that ran it.
+    virtual void report(Report& /*report*/) const {}
+
     const std::string& name() const { return name_; }
+    void set_name(std::string name) { name_ = std::move(name); }
     // Stable addresses: a Probe& stays valid while the tool lives.
     const std::vector<std::unique_ptr<Probe>>& probes() const { return probes_; }
     const std::vector<std::function<void(const RunState&)>>& starts() const { return starts_; }

@@ -35,6 +35,8 @@ public:
         virtual Shape shape() const { return {}; }
         virtual Device device() const { return {}; }
         virtual Bytes bytes() const { return {}; }  // host tensors, not strings
+        // The same where the memory is this body's alone and may be written; else nothing.
+        virtual std::span<std::byte> own_bytes() { return {}; }
         virtual std::vector<std::string> strings() const { return {}; }
         virtual std::vector<Value> items() const { return {}; }  // sequence; map: keys, values
     };
@@ -62,8 +64,8 @@ public:
     std::size_t element_count() const { return trocar::element_count(shape()); }
 
     Bytes bytes() const;  // throws Error(usage) unless a host tensor of a type with a fixed size
-    // The bytes of a tensor made by `tensor` or `copy`, for filling it; throws Error(usage) on
-    // others.
+    // The bytes of a tensor whose memory is its own, as that of those made by `tensor` and `copy`,
+    // for filling it; throws Error(usage) on others.
     std::span<std::byte> mutable_bytes();
     std::vector<std::string> string_values() const;
     std::vector<Value> items() const;

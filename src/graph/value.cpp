@@ -42,13 +42,9 @@ public:
     DType dtype() const override { return dtype_; }
     Shape shape() const override { return shape_; }
     Bytes bytes() const override { return {data_, size_}; }
-    std::span<std::byte> writable() {
-        if (!owned_) {
-            return {};
-        }
-        return {owned_.get(), size_};
+    std::span<std::byte> own_bytes() override {
+        return owned_ ? std::span(owned_.get(), size_) : std::span<std::byte>{};
     }
-    bool is_owned() const { return owned_ != nullptr; }
 
 private:
     DType dtype_;
@@ -163,11 +159,11 @@ Bytes Value::bytes() const {
 }
 
 std::span<std::byte> Value::mutable_bytes() {
-    auto* host = dynamic_cast<HostTensor*>(body_.get());
-    if (host == nullptr || !host->is_owned()) {
+    const auto own = body_ ? body_->own_bytes() : std::span<std::byte>{};
+    if (own.data() == nullptr) {
         throw Error(Fault::usage, fmt::format("{} cannot be written", value_text(*this)));
     }
-    return host->writable();
+    return own;
 }
 
 std::vector<std::string> Value::string_values() const {

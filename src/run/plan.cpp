@@ -54,11 +54,13 @@ const Constant* value_of(const Op& op, std::deque<Constant>& made) {
 }
 
 // An op is run in the earliest segment that its inputs allow: what does not depend on a cut is not
-// parted by it. The k-th op that is cut at stands in segment k, so no two of them share one.
+// parted by it. Segments 2k and 2k + 1 belong to the k-th op that is cut at: a cut after it leaves
+// it in the first with what comes before, a cut around it puts it alone into the second. So no two
+// of them share a segment. What is left empty is dropped.
 class Planner {
 public:
-    Planner(const Model& model, const std::function<bool(OpId)>& cut_after)
-        : graph_(model.graph), cut_after_(cut_after), model_(model) {}
+    Planner(const Model& model, const std::function<CutAt(OpId)>& cut)
+        : graph_(model.graph), cut_at_(cut), model_(model) {}
 
     Plan make() {
         plan_.constants.assign(graph_.tensor_limit(), nullptr);
@@ -92,11 +94,14 @@ private:
 
     void assign() {
         segment_.assign(graph_.op_limit(), no_segment);
-        std::vector<bool> cut(graph_.op_limit(), false);
+        is_cut_.assign(graph_.op_limit(), false);
+        always_.assign(graph_.op_limit(), false);
         std::size_t cuts = 0;
         for (const auto id : graph_.ops()) {
             const auto& op = graph_.op(id);
-            if (const auto* constant = fold(op)) {
+            const auto wanted = cut_at_ ? cut_at_(id) : CutAt{};
+            always_[index(id)] = wanted.always;
+            if (const auto* constant = wanted.always ? nullptr : fold(op)) {
                 plan_.constants[index(op.outputs[0])] = constant;
                 plan_.folded.push_back(id);
                 continue;
@@ -109,14 +114,15 @@ private:
                     }
                     const auto producer = graph_.tensor(input).producer;
                     if (producer != OpId::none) {
-                        earliest = std::max(
-                            earliest, segment_[index(producer)] + (cut[index(producer)] ? 1 : 0));
+                        const auto s = segment_[index(producer)];
+                        earliest =
+                            std::max(earliest, is_cut_[index(producer)] ? (s / 2 + 1) * 2 : s);
                     }
                 }
             }
-            if (cut_after_ && cut_after_(id)) {
-                cut[index(id)] = true;
-                earliest = cuts++;
+            if (wanted.after || wanted.around) {
+                is_cut_[index(id)] = true;
+                earliest = 2 * cuts++ + (wanted.around ? 1 : 0);
             }
             segment_[index(id)] = earliest;
             if (plan_.segments.size() <= earliest) {
@@ -166,9 +172,16 @@ private:
     void give_outputs(Segment& segment, const std::vector<std::size_t>& last_reader) {
         for (const auto id : segment.ops) {
             for (const auto output : graph_.op(id).outputs) {
-                if (output != TensorId::none &&
-                    (last_reader[index(output)] != no_segment || graph_.tensor(output).is_output)) {
+                if (output == TensorId::none) {
+                    continue;
+                }
+                const bool read =
+                    last_reader[index(output)] != no_segment || graph_.tensor(output).is_output;
+                if (read || always_[index(id)]) {
                     segment.outputs.push_back(output);
+                }
+                if (!read && always_[index(id)]) {
+                    segment.dead.push_back(output);
                 }
             }
         }
@@ -178,7 +191,7 @@ private:
         // Nobody reads what this segment computes. It is run all the same when it was cut out, so
         // that it can be seen.
         for (const auto id : segment.ops) {
-            if (cut_after_ && cut_after_(id)) {
+            if (is_cut_[index(id)]) {
                 for (const auto output : graph_.op(id).outputs) {
                     if (output != TensorId::none) {
                         segment.outputs.push_back(output);
@@ -191,16 +204,18 @@ private:
 
     static constexpr std::size_t no_segment = static_cast<std::size_t>(-1);
     const Graph& graph_;
-    const std::function<bool(OpId)>& cut_after_;
+    const std::function<CutAt(OpId)>& cut_at_;
     const Model& model_;
     Plan plan_;
     std::vector<std::size_t> segment_;
+    std::vector<bool> is_cut_;
+    std::vector<bool> always_;
 };
 
 }  // namespace
 
-Plan make_plan(const Model& model, const std::function<bool(OpId)>& cut_after) {
-    return Planner(model, cut_after).make();
+Plan make_plan(const Model& model, const std::function<CutAt(OpId)>& cut) {
+    return Planner(model, cut).make();
 }
 
 }  // namespace trocar

@@ -34,7 +34,8 @@ std::vector<Names> parts(const Model& model, const Plan& plan) {
 
 Plan cut_at(const Model& model, const Names& names) {
     return make_plan(model, [&](OpId id) {
-        return std::find(names.begin(), names.end(), model.graph.op(id).name) != names.end();
+        return CutAt{.after = std::find(names.begin(), names.end(), model.graph.op(id).name) !=
+                              names.end()};
     });
 }
 
@@ -94,7 +95,7 @@ TEST(Plan, WhatDoesNotDependOnTheCutIsNotPartedByIt) {
 
 TEST(Plan, CutAllGivesOneOpPerSegment) {
     const auto model = model_of(residual());
-    const auto plan = make_plan(model, [](OpId) { return true; });
+    const auto plan = make_plan(model, [](OpId) { return CutAt{.after = true}; });
     EXPECT_EQ(parts(model, plan), (std::vector<Names>{{"A"}, {"B"}, {"C"}, {"Sum"}}));
 }
 
@@ -114,7 +115,7 @@ TEST(Plan, ConstantChainsFollowTheirConsumers) {
     graph.append(spec("Sum", {x, w2, c}, {y}, "S"));
     graph.set_outputs({y, w2});
     const auto model = model_of(std::move(graph));
-    const auto plan = make_plan(model, [](OpId) { return true; });
+    const auto plan = make_plan(model, [](OpId) { return CutAt{.after = true}; });
     EXPECT_EQ(parts(model, plan), std::vector<Names>{{"S"}});
     EXPECT_EQ(plan.folded.size(), 3u);
     EXPECT_EQ(names_of(model, plan.segments[0].inputs), Names{"x"});
@@ -132,7 +133,7 @@ TEST(Plan, CapturedTensorsAreInputs) {
     graph.append(std::move(op));
     graph.set_outputs({*graph.find_tensor("z")});
     const auto model = model_of(std::move(graph));
-    const auto plan = make_plan(model, [](OpId) { return true; });
+    const auto plan = make_plan(model, [](OpId) { return CutAt{.after = true}; });
     EXPECT_EQ(names_of(model, plan.segments.back().inputs), (Names{"x", "b"}));
 }
 
@@ -140,7 +141,7 @@ TEST(Plan, OutputsNobodyReadAreSeenWhenCutOut) {
     auto graph = chain(1);
     graph.append(spec("Neg", {*graph.find_tensor("t0")}, {new_tensor(graph, "unread")}, "Unread"));
     const auto model = model_of(std::move(graph));
-    const auto plan = make_plan(model, [](OpId) { return true; });
+    const auto plan = make_plan(model, [](OpId) { return CutAt{.after = true}; });
     EXPECT_EQ(parts(model, plan), (std::vector<Names>{{"op0"}, {"Unread"}}));
     EXPECT_EQ(names_of(model, plan.segments[1].dead), (Names{"unread", "t0"}));
 }

@@ -270,7 +270,7 @@ std::size_t run_child(const std::vector<Case>& cases, std::size_t first, const K
     return at + 1;
 }
 
-int run(int argc, char** argv) {
+int drive(int argc, char** argv) {
     if (argc < 5) {
         fmt::print(stderr, "usage: peers_driver CASES KNOWN KNOWN_CUT LIBRARY [GLOB]\n");
         return 2;
@@ -305,7 +305,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
     try {
-        return trocar::run(argc, argv);
+        return trocar::drive(argc, argv);
     } catch (const std::exception& e) {
         fmt::print(stderr, "peers_driver: {}\n", e.what());
         return 70;

@@ -28,6 +28,8 @@ EngineInfo blank_info() {
     info.can.dialects = {"onnx"};
     info.can.deterministic = true;
     info.can.deployed = true;
+    info.can.kernel_times = true;
+    info.can.host_calls = true;
     return info;
 }
 

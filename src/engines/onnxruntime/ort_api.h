@@ -24,6 +24,11 @@ struct SequenceInfo;
 struct CudaOptions;
 struct TensorRtOptions;
 struct KeyValuePairs;
+struct CustomOpDomain;
+struct KernelContext;
+struct KernelInfo;
+struct ShapeInferContext;
+struct OpAttribute;
 
 enum class Severity : int { verbose, info, warning, error, fatal };
 enum class ValueType : int { unknown, tensor, sequence, map, opaque, sparse_tensor, optional };
@@ -34,6 +39,38 @@ using ElementType = int;  // see element_type() in values.h: not the numbers of 
 
 using LogFunction = void(void* param, Severity severity, const char* category, const char* id,
                          const char* location, const char* message);
+
+// A custom op as the engine asks after it: a struct of functions that only grows, like the table.
+// `version` is that of the table it was written for. nullptr where the engine's default serves.
+struct CustomOp {
+    std::uint32_t version = 0;
+    void* (*create_kernel)(const CustomOp*, const void* api, const KernelInfo*) = nullptr;
+    const char* (*get_name)(const CustomOp*) = nullptr;
+    const char* (*get_provider)(const CustomOp*) = nullptr;
+    ElementType (*get_input_type)(const CustomOp*, std::size_t index) = nullptr;
+    std::size_t (*get_input_type_count)(const CustomOp*) = nullptr;
+    ElementType (*get_output_type)(const CustomOp*, std::size_t index) = nullptr;
+    std::size_t (*get_output_type_count)(const CustomOp*) = nullptr;
+    void (*kernel_compute)(void* kernel, KernelContext*) = nullptr;
+    void (*kernel_destroy)(void* kernel) = nullptr;
+    int (*get_input_characteristic)(const CustomOp*, std::size_t index) = nullptr;
+    int (*get_output_characteristic)(const CustomOp*, std::size_t index) = nullptr;
+    int (*get_input_memory_type)(const CustomOp*, std::size_t index) = nullptr;
+    int (*get_variadic_input_min_arity)(const CustomOp*) = nullptr;
+    int (*get_variadic_input_homogeneity)(const CustomOp*) = nullptr;
+    int (*get_variadic_output_min_arity)(const CustomOp*) = nullptr;
+    int (*get_variadic_output_homogeneity)(const CustomOp*) = nullptr;
+    Status* (*create_kernel_v2)(const CustomOp*, const void* api, const KernelInfo*,
+                                void** kernel) = nullptr;
+    Status* (*kernel_compute_v2)(void* kernel, KernelContext*) = nullptr;
+    Status* (*infer_output_shape)(const CustomOp*, ShapeInferContext*) = nullptr;
+    int (*get_start_version)(const CustomOp*) = nullptr;
+    int (*get_end_version)(const CustomOp*) = nullptr;
+    std::size_t (*get_may_inplace)(int** inputs, int** outputs) = nullptr;
+    void (*release_may_inplace)(int* inputs, int* outputs) = nullptr;
+    std::size_t (*get_alias_map)(int** inputs, int** outputs) = nullptr;
+    void (*release_alias_map)(int* inputs, int* outputs) = nullptr;
+};
 
 struct ApiBase {
     const void* const* (*table)(std::uint32_t version);  // nullptr, and a line on stderr: too new
@@ -81,6 +118,7 @@ using Names = const char* const*;
 // Statuses: nullptr is success; any other must be released.
 inline constexpr Function<const char*(const Status*)> get_error_message{2, "GetErrorMessage"};
 inline constexpr Function<void(Status*)> release_status{93, "ReleaseStatus"};
+inline constexpr Function<Status*(int code, const char* message)> create_status{0, "CreateStatus"};
 
 // Environment
 inline constexpr Function<Status*(LogFunction*, void* param, Severity, const char* id, Env**)>
@@ -169,6 +207,22 @@ inline constexpr Function<void(TensorInfo*)> release_tensor_info{99, "ReleaseTen
 inline constexpr Function<Status*(const OrtValue*, const MemoryInfo**)> get_tensor_memory{194, "GetTensorMemoryInfo"};
 inline constexpr Function<Status*(const OrtValue*, std::size_t*)> get_item_count{81, "GetValueCount"};
 inline constexpr Function<Status*(const OrtValue*, int index, Allocator*, OrtValue**)> get_item{80, "GetValue"};
+
+// Custom ops
+inline constexpr Function<Status*(const char* name, CustomOpDomain**)> create_domain{26, "CreateCustomOpDomain"};
+inline constexpr Function<Status*(CustomOpDomain*, const CustomOp*)> domain_add{27, "CustomOpDomain_Add"};
+inline constexpr Function<Status*(SessionOptions*, CustomOpDomain*)> add_domain{28, "AddCustomOpDomain"};
+inline constexpr Function<void(CustomOpDomain*)> release_domain{101, "ReleaseCustomOpDomain"};
+inline constexpr Function<Status*(SessionOptions*, const char* path)> register_library{228, "RegisterCustomOpsLibrary_V2"};
+inline constexpr Function<Status*(const KernelInfo*, const char* name, std::int64_t*)> kernel_integer{86, "KernelInfoGetAttribute_int64"};
+inline constexpr Function<Status*(const KernelContext*, std::size_t*)> kernel_input_count{88, "KernelContext_GetInputCount"};
+inline constexpr Function<Status*(const KernelContext*, std::size_t*)> kernel_output_count{89, "KernelContext_GetOutputCount"};
+inline constexpr Function<Status*(const KernelContext*, std::size_t, const OrtValue**)> kernel_input{90, "KernelContext_GetInput"};
+inline constexpr Function<Status*(KernelContext*, std::size_t, const std::int64_t* shape, std::size_t rank, OrtValue**)> kernel_output{91, "KernelContext_GetOutput"};
+inline constexpr Function<Status*(const ShapeInferContext*, std::size_t, TensorInfo**)> infer_input{268, "ShapeInferContext_GetInputTypeShape"};
+inline constexpr Function<Status*(const ShapeInferContext*, const char*, const OpAttribute**)> infer_attribute{269, "ShapeInferContext_GetAttribute"};
+inline constexpr Function<Status*(const ShapeInferContext*, std::size_t, const TensorInfo*)> infer_output{270, "ShapeInferContext_SetOutputTypeShape"};
+inline constexpr Function<Status*(const OpAttribute*, int type, void* data, std::size_t size, std::size_t* given)> read_attribute{272, "ReadOpAttr"};
 
 // Memory
 inline constexpr Function<Status*(AllocatorKind, MemoryKind, MemoryInfo**)> create_cpu_memory_info{69, "CreateCpuMemoryInfo"};

@@ -45,7 +45,10 @@ std::vector<Entry> declared() {
         has_value, get_tensor_data, get_tensor_info, get_element_type, get_rank, get_dimensions,
         release_tensor_info, get_tensor_memory, get_item_count, get_item, create_cpu_memory_info,
         release_memory_info, get_memory_name, get_memory_id, get_default_allocator,
-        create_allocator, release_allocator, get_allocator_stats, get_pair, release_pairs);
+        create_allocator, release_allocator, get_allocator_stats, get_pair, release_pairs,
+        create_status, create_domain, domain_add, add_domain, release_domain, register_library,
+        kernel_integer, kernel_input_count, kernel_output_count, kernel_input, kernel_output,
+        infer_input, infer_attribute, infer_output, read_attribute);
 }
 
 // Facts of the ABI: the last slot of each version of the table.
@@ -54,6 +57,7 @@ const std::map<std::uint32_t, std::size_t> last_slot{{16, 265}, {17, 275}, {18, 
 
 // Facts of the ABI: where the functions stand.
 const std::map<std::string, std::size_t> facts{
+    {"CreateStatus", 0},
     {"GetErrorMessage", 2},
     {"CreateEnvWithCustomLogger", 4},
     {"DisableTelemetryEvents", 6},
@@ -70,6 +74,20 @@ const std::map<std::string, std::size_t> facts{
     {"SetSessionLogSeverityLevel", 22},
     {"SetSessionGraphOptimizationLevel", 23},
     {"SetIntraOpNumThreads", 24},
+    {"CreateCustomOpDomain", 26},
+    {"CustomOpDomain_Add", 27},
+    {"AddCustomOpDomain", 28},
+    {"KernelInfoGetAttribute_int64", 86},
+    {"KernelContext_GetInputCount", 88},
+    {"KernelContext_GetOutputCount", 89},
+    {"KernelContext_GetInput", 90},
+    {"KernelContext_GetOutput", 91},
+    {"ReleaseCustomOpDomain", 101},
+    {"RegisterCustomOpsLibrary_V2", 228},
+    {"ShapeInferContext_GetInputTypeShape", 268},
+    {"ShapeInferContext_GetAttribute", 269},
+    {"ShapeInferContext_SetOutputTypeShape", 270},
+    {"ReadOpAttr", 272},
     {"CreateTensorAsOrtValue", 48},
     {"CreateTensorWithDataAsOrtValue", 49},
     {"IsTensor", 50},

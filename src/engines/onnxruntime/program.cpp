@@ -6,8 +6,11 @@
 #include <algorithm>
 #include <mutex>
 
+#include "engines/onnxruntime/host_ops.h"
+#include "engines/onnxruntime/kernel_times.h"
 #include "trocar/error.h"
 #include "trocar/format.h"
+#include "util/scratch.h"
 
 namespace trocar::ort {
 
@@ -120,6 +123,11 @@ public:
     void keep(Constant constant, Owned view) {
         constants_.push_back({std::move(constant), std::move(view)});
     }
+    // The ops of the program that call back.
+    void take_calls(const SessionOptionsOwner& options, HostFunction function) {
+        host_ops_ = std::make_unique<HostOps>(environment_, std::move(function));
+        host_ops_->add_to(options.get());
+    }
     // After the session was opened. `by_allocator`: all constants were lent, so that what the
     // engine's allocator holds is what it made of them; else the growth of the heap is taken.
     void count_memory(bool by_allocator);
@@ -128,6 +136,9 @@ public:
     std::span<const std::string> output_names() const override { return output_names_; }
     void run(std::span<const Value> inputs, std::span<Value> outputs) override;
     Footprint footprint() const override { return footprint_; }
+    KernelTimes take_times() override;
+    // The folder that the engine writes its times to.
+    void set_times(std::unique_ptr<ScratchFolder> folder) { times_ = std::move(folder); }
 
 private:
     const Library& library() const { return environment_->library(); }
@@ -142,6 +153,8 @@ private:
         Owned view;
     };
     std::vector<Lent> constants_;
+    std::unique_ptr<HostOps> host_ops_;  // nullptr: the program does not call back
+    std::unique_ptr<ScratchFolder> times_;
     Session* session_ = nullptr;
     Footprint footprint_;
     std::optional<std::uint64_t> heap_growth_;
@@ -233,6 +246,9 @@ void OrtProgram::run(std::span<const Value> inputs, std::span<Value> outputs) {
     for (auto& value : wrapped_) {
         value.reset();
     }
+    if (host_ops_ != nullptr) {
+        host_ops_->rethrow(status);
+    }
     library().check(status, "run the program");
     for (std::size_t i = 0; i < outputs.size(); ++i) {
         Owned owned(api(), output_values_[i]);
@@ -240,6 +256,15 @@ void OrtProgram::run(std::span<const Value> inputs, std::span<Value> outputs) {
         outputs[i] =
             Value(std::make_shared<OrtBody>(environment_, std::move(owned), std::move(from)));
     }
+}
+
+KernelTimes OrtProgram::take_times() {
+    if (times_ == nullptr) {
+        return Program::take_times();
+    }
+    const auto written = end_session_profiling(*environment_, session_);
+    const auto folder = std::move(times_);
+    return read_kernel_times(written);
 }
 
 // What the engine's allocator has in use; nullopt where it does not tell.
@@ -352,6 +377,14 @@ std::unique_ptr<Program> compile_program(const Compiler& compiler, const Model& 
     SessionOptionsOwner session_options(compiler.environment->library());
     set_common(session_options, compiler, options);
     set_files(session_options, files);
+    if (options.time_kernels) {
+        auto folder = std::make_unique<ScratchFolder>(compiler.scratch);
+        session_options.set(enable_profiling, (folder->path() / "kernels").c_str());
+        program->set_times(std::move(folder));
+    }
+    if (options.host) {
+        program->take_calls(session_options, options.host);
+    }
     if (stands_in_file(model)) {
         program->open_file(session_options, model.path.string());
         program->count_memory(false);

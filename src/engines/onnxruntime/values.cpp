@@ -37,14 +37,7 @@ Owned empty_tensor(const Environment& environment, DType dtype, const Shape& sha
 
 Owned string_tensor(const Environment& environment, const Value& value) {
     auto made = empty_tensor(environment, DType::string, value.shape());
-    const auto strings = value.string_values();
-    for (std::size_t i = 0; i < strings.size(); ++i) {
-        char* text = nullptr;
-        check(environment,
-              environment.api()(resize_string, made.get(), i, strings[i].size(), &text),
-              "take a string");
-        std::memcpy(text, strings[i].data(), strings[i].size());
-    }
+    fill_strings(environment, value.string_values(), made.get());
     return made;
 }
 
@@ -66,6 +59,16 @@ const Type& element_of(const Type& type) {
 }
 
 }  // namespace
+
+void fill_strings(const Environment& environment, const std::vector<std::string>& strings,
+                  OrtValue* tensor) {
+    for (std::size_t i = 0; i < strings.size(); ++i) {
+        char* text = nullptr;
+        check(environment, environment.api()(resize_string, tensor, i, strings[i].size(), &text),
+              "take a string");
+        std::memcpy(text, strings[i].data(), strings[i].size());
+    }
+}
 
 ElementType element_type(DType dtype) {
     const auto number = static_cast<ElementType>(dtype);
@@ -266,6 +269,21 @@ std::vector<Value> OrtBody::items() const {
         result.emplace_back(std::make_shared<OrtBody>(environment_, Owned(call, item), keep_));
     }
     return result;
+}
+
+// What the engine made is ours, unless it stands in memory of somebody else.
+std::span<std::byte> OrtBody::own_bytes() {
+    if (keep_ != nullptr || (value_.is_lent() && !writable_) || kind() != Value::Kind::tensor) {
+        return {};
+    }
+    const auto read_only = bytes();
+    return {const_cast<std::byte*>(read_only.data()), read_only.size()};
+}
+
+void OrtBody::own() {
+    // A view of this body that does not end it.
+    const Value self(std::shared_ptr<Body>(std::shared_ptr<Body>(), this));
+    value_ = wrap_tensor(*environment_, self, true);
 }
 
 bool is_there(const Environment& environment, const OrtValue* value) {

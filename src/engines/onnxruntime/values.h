@@ -27,18 +27,25 @@ public:
         return *this;
     }
     ~Owned() { reset(); }
+    // Somebody else's: not released.
+    static Owned lent(const OrtValue* value) {
+        Owned owned;
+        owned.value_ = const_cast<OrtValue*>(value);
+        return owned;
+    }
 
     OrtValue* get() const { return value_; }
+    bool is_lent() const { return api_ == nullptr; }
     OrtValue* release() {
         auto* value = value_;
         value_ = nullptr;
         return value;
     }
     void reset() {
-        if (value_ != nullptr) {
+        if (value_ != nullptr && api_ != nullptr) {
             (*api_)(release_value, value_);
-            value_ = nullptr;
         }
+        value_ = nullptr;
     }
 
 private:
@@ -59,8 +66,14 @@ public:
     Shape shape() const override;
     Device device() const override;
     Bytes bytes() const override;
+    std::span<std::byte> own_bytes() override;
     std::vector<std::string> strings() const override;
     std::vector<Value> items() const override;
+
+    // Makes a tensor that was lent its own, by copying it. Before what was lent ends.
+    void own();
+    // A tensor that was lent in order to be filled.
+    void let_write() { writable_ = true; }
 
     const OrtValue* get() const { return value_.get(); }
     const Environment& environment() const { return *environment_; }
@@ -72,6 +85,7 @@ private:
 
     std::shared_ptr<Environment> environment_;
     std::shared_ptr<const void> keep_;
+    bool writable_ = false;
     Owned value_;  // last: goes first
 };
 
@@ -81,6 +95,10 @@ bool is_there(const Environment& environment, const OrtValue* value);
 // The OrtValue behind a Value when it was made with the library of `environment`; nullptr:
 // another's.
 const OrtValue* own_value(const Environment& environment, const Value& value);
+
+// Writes the elements of a string tensor.
+void fill_strings(const Environment& environment, const std::vector<std::string>& strings,
+                  OrtValue* tensor);
 
 // A host tensor as the engine sees it. Without `copy` the bytes are borrowed: `value` must outlive
 // the result, strings excepted. Throws Error(engine) on what the engine cannot take.

@@ -105,6 +105,7 @@ void run(Summary& summary, Context& context, const Options& options) {
         context.progress("running ops", done, total);
     };
     hooks.interrupted = [&] { return context.interrupted(); };
+    hooks.doing = [&](const std::string& what) { context.doing(what); };
     hooks.run_all = options.run_all;
     try {
         observe(*summary.scope, model, engine, inputs.values, hooks);

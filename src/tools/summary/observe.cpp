@@ -286,6 +286,9 @@ private:
             values.push_back(value);
         }
         CompileOptions options{.optimize = CompileOptions::Optimize::none, .low_memory = true};
+        if (hooks_.doing) {
+            hooks_.doing(fmt::format("running {} '{}'", op.type, op.name));
+        }
         std::unique_ptr<Program> program = engine_->compile(part, options);
         std::vector<Value> results(outputs.size());
         program->run(values, results);

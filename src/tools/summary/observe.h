@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "tools/summary/scope.h"
@@ -14,6 +15,7 @@ namespace trocar::summary {
 struct ObserveHooks {
     std::function<void(std::size_t done, std::size_t total)> progress;
     std::function<bool()> interrupted;
+    std::function<void(const std::string&)> doing;  // before each op that is run
     bool run_all = false;  // also ops whose shapes an equal op has shown already
 };
 

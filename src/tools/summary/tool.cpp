@@ -51,6 +51,9 @@ void add_remarks(Report& report, const Summary& s, const std::string& prefix) {
 
 Report summarize(Context& context, const Options& options) {
     check(options);
+    if (!options.no_run) {
+        context.isolate();
+    }
     Report report;
     report.tool = "summary";
     if (options.configs) {
