@@ -97,9 +97,14 @@ struct KernelTime {
     double spent_ns = 0;             // ops inside its subgraphs included, which are listed too
     std::vector<Type> outputs = {};  // as they were; empty where it does not tell
 };
+struct TimedRun {
+    double start_ns = 0;  // on the engine's clock
+    double spent_ns = 0;
+    std::vector<KernelTime> kernels;  // in order of their ends
+};
 struct KernelTimes {
-    std::vector<std::vector<KernelTime>> runs;  // in order of their ends
-    double resolution_ns = 0;                   // of the engine's clock
+    std::vector<TimedRun> runs;
+    double resolution_ns = 0;  // of the engine's clock
 };
 
 // A compiled model, ready to run. One thread at a time may run it.

@@ -574,10 +574,12 @@ TEST_P(OrtEngine, TellsWhatOpsTookWhereItWasAsked) {
     run(*program, {floats({-1, 2, 3})});
     const auto times = program->take_times();
     ASSERT_EQ(2U, times.runs.size());
-    ASSERT_EQ(1U, times.runs[1].size());
-    EXPECT_EQ("the_op", times.runs[1][0].op);
-    EXPECT_GT(times.runs[1][0].spent_ns, 0);
-    EXPECT_EQ((std::vector{Type::tensor(DType::f32, Shape{3})}), times.runs[1][0].outputs);
+    const auto& kernels = times.runs[1].kernels;
+    ASSERT_EQ(1U, kernels.size());
+    EXPECT_EQ("the_op", kernels[0].op);
+    EXPECT_LE(kernels[0].spent_ns, times.runs[1].spent_ns);
+    EXPECT_GE(kernels[0].start_ns, times.runs[1].start_ns);
+    EXPECT_EQ((std::vector{Type::tensor(DType::f32, Shape{3})}), kernels[0].outputs);
     EXPECT_THROW(program->take_times(), Error);
 
     auto silent = with->compile(model, {});

@@ -85,11 +85,13 @@ private:
         auto name = event.value("name", "");
         const auto category = event.value("cat", "");
         if (category == "Session" && name == "model_run") {
+            run_.start_ns = event.value("ts", 0.0) * microsecond;
+            run_.spent_ns = (event.value("dur", 0.0) + 0.5) * microsecond;
             times_.runs.push_back(std::move(run_));
-            run_.clear();
+            run_ = {};
         } else if (category == "Node" && name.ends_with(suffix)) {
             name.resize(name.size() - suffix.size());
-            auto& kernel = run_.emplace_back();
+            auto& kernel = run_.kernels.emplace_back();
             kernel.op = std::move(name);
             kernel.start_ns = event.value("ts", 0.0) * microsecond;
             kernel.spent_ns = (event.value("dur", 0.0) + 0.5) * microsecond;
@@ -100,7 +102,7 @@ private:
     }
 
     KernelTimes times_;
-    std::vector<KernelTime> run_;
+    TimedRun run_;
 };
 
 }  // namespace
