@@ -11,13 +11,15 @@ namespace {
 
 using profiling::now_ns;
 
-constexpr std::int64_t matrix = 1024;
+// Short enough to be done between two interruptions on a busy machine.
+constexpr std::int64_t matrix = 512;
 constexpr std::size_t triad_elements = std::size_t{1} << 23;  // 64 MiB an array: beyond caches
-constexpr int rounds = 7;
+constexpr int products = 60;
+constexpr int triads = 20;
 
 // Nanoseconds of the fastest of several calls: what the machine can do, not what it did.
 template <class Work>
-double fastest(Work&& work) {
+double fastest(int rounds, Work&& work) {
     double least = std::numeric_limits<double>::infinity();
     for (int round = 0; round < rounds; ++round) {
         least = std::min(least, work());
@@ -48,7 +50,7 @@ double peak_flops(Engine& engine) {
         {{"a", Value::tensor(DType::f32, shape)}, {"b", Value::tensor(DType::f32, shape)}});
     runner.run();
     const auto work = 2.0 * static_cast<double>(matrix * matrix * matrix);
-    return work / (fastest([&] { return runner.run(); }) * 1e-9);
+    return work / (fastest(products, [&] { return runner.run(); }) * 1e-9);
 }
 
 // a = b + s·c: two numbers read and one written for each element.
@@ -67,7 +69,7 @@ double peak_bytes(int threads) {
         const auto from = static_cast<std::size_t>(thread) * share;
         triad(a.data() + from, b.data() + from, c.data() + from, share);
     };
-    const auto spent = fastest([&] {
+    const auto spent = fastest(triads, [&] {
         std::barrier start(threads);
         std::vector<std::jthread> others;
         for (int thread = 1; thread < threads; ++thread) {

@@ -1,5 +1,7 @@
 #include "tools/profile/rows.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 
@@ -13,6 +15,18 @@ namespace {
 // Sums that are known only where all of their terms are.
 void add(std::optional<std::uint64_t>& sum, const std::optional<std::uint64_t>& term) {
     sum = sum && term ? std::optional(*sum + *term) : std::nullopt;
+}
+
+constexpr const char* between = " … ";  // in the name of a layer of several ops
+
+// "conv1/Conv" of "/layer1/conv1/Conv" for 2.
+std::string last_names(const std::string& path, int count) {
+    auto from = path.size();
+    while (count-- > 0 && from != std::string::npos && from > 0) {
+        from = path.rfind('/', from - 1);
+    }
+    const auto names = path.substr(from == std::string::npos ? 0 : from + 1);
+    return names.empty() ? path : names;
 }
 
 Row row_of(const Profile& profile, std::size_t number, const std::vector<std::size_t>& runs) {
@@ -116,7 +130,9 @@ private:
         if (at.part == Row::none && at.children.size() == 1) {
             const auto before = rows.size();
             emit(at.children[0], level, depth, rows);
-            rows[before].label = at.label + "." + rows[before].label;
+            const bool is_the_module = rows[before].label.find(between) != std::string::npos;
+            rows[before].label =
+                is_the_module ? at.label : fmt::format("{}.{}", at.label, rows[before].label);
             return;
         }
         rows.push_back(at.part == Row::none ? module_row(node) : row_of(profile_, at.part, runs_));
@@ -154,21 +170,12 @@ Figures figures(const std::vector<double>& by_run, const Profile& profile,
 }
 
 std::string label_of(const ProfilePart& part) {
-    if (part.ops.size() <= 1 || part.inside != ProfilePart::none) {
-        return part.name.substr(part.name.find_last_of('/') + 1).empty()
-                   ? part.name
-                   : part.name.substr(part.name.find_last_of('/') + 1);
+    if (const auto dots = part.name.find(between); dots != std::string::npos) {
+        return last_names(part.name.substr(0, dots), 2) + between +
+               last_names(part.name.substr(dots + std::string_view(between).size()), 2);
     }
-    // What a fused op is of its module: "conv1/Conv".
-    std::string_view name = part.name;
-    auto from = std::string_view::npos;
-    for (int parts = 0; parts < 2; ++parts) {
-        from = from == 0 ? 0 : name.rfind('/', from == std::string_view::npos ? from : from - 1);
-        if (from == std::string_view::npos) {
-            return part.name;
-        }
-    }
-    return std::string(name.substr(from + 1));
+    // A fused op is called after the module that it begins with: "conv1/Conv".
+    return last_names(part.name, part.ops.size() > 1 ? 2 : 1);
 }
 
 std::vector<Row> part_rows(const Profile& profile) {

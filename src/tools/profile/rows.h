@@ -46,7 +46,7 @@ std::vector<Row> tree_rows(const Profile& profile, int depth, std::size_t fit);
 
 // The modules around a part and then its own label: what a stack of calls would be.
 std::vector<std::string> stack_of(const Profile& profile, std::size_t part);
-// "/layer1/conv1/Conv" as "conv1/Conv" in the module layer1; calls of the same name apart.
+// What a part is called inside its module.
 std::string label_of(const ProfilePart& part);
 
 }  // namespace trocar::profiles
