@@ -16,6 +16,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/package/trocarConfigVersi
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/package/trocarConfig.cmake
               ${PROJECT_BINARY_DIR}/package/trocarConfigVersion.cmake
+              ${PROJECT_SOURCE_DIR}/cmake/trocarTool.cmake
         DESTINATION ${trocar_package_dir})
 
 foreach(text LICENSE README.md CHANGELOG.md)

@@ -83,7 +83,8 @@ void save(const Model& model, const std::filesystem::path& path, const SaveOptio
 Model clone(const Model& model);
 
 // Puts the bodies of the model's functions in the place of their calls, where the body is written
-// for the same versions of the op sets and has no control flow. Returns the number of calls.
+// for the same versions of the op sets. Calls in bodies of control flow are left. Returns the
+// number of calls.
 std::size_t inline_functions(Model& model);
 
 // A runnable model of the part between tensors: all that `to` needs, computed from `from`.

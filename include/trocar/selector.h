@@ -53,6 +53,12 @@ Selector parse_selector(std::string_view text);
 // The ops that match, in order.
 std::vector<OpId> select(const Graph& graph, const Selector& selector);
 
+// Likewise, but throws Error(usage) where none matches, with `option` as the place to look at and
+// what may have been meant.
+std::vector<OpId> select_some(const Graph& graph, const Selector& selector, const char* option);
+// Types, names, modules and tensors of the graph that resemble a word of the selector.
+std::vector<std::string> near_matches(const Graph& graph, const Selector& selector);
+
 // Does `text` match the glob? Case-sensitive.
 bool glob_match(std::string_view glob, std::string_view text);
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -213,6 +214,10 @@ enum class View {
     source,    // the model's
     deployed,  // those the engine made of them; runs give the bits of the plain run
 };
+
+// "source", "deployed"; "auto", "tap", "cut". Throw Error(usage) on others.
+View parse_view(std::string_view text);
+Lowering parse_lowering(std::string_view text);
 
 // Runs a model once with tools at its ports; opens the default engine. The model is not touched.
 std::vector<NamedValue> run(const Model& model, const std::vector<NamedValue>& inputs, Tool& tool);

@@ -30,6 +30,7 @@ public:
                 spec.origin.module = call().origin.module;
             }
             resolve(spec.attributes);
+            move_bodies(body, spec, stem);
             for (auto* list : {&spec.inputs, &spec.outputs}) {
                 for (auto& tensor : *list) {
                     tensor = tensor == TensorId::none ? tensor : here(body, tensor, stem);
@@ -82,6 +83,48 @@ private:
         return made;
     }
 
+    // Bodies of control flow see the tensors of the model under their names there; their own get
+    // names that are free around them.
+    void move_bodies(const Graph& body, OpSpec& spec, const std::string& stem) {
+        const auto move = [&](std::shared_ptr<Graph>& inner) {
+            inner = std::make_shared<Graph>(inner->clone());
+            for (const auto id : inner->tensors()) {
+                const auto& t = inner->tensor(id);
+                const auto outer = t.is_captured ? body.find_tensor(t.name) : std::nullopt;
+                const auto name = outer ? graph_.tensor(here(body, *outer, stem)).name
+                                        : fmt::format("{}/{}", stem, t.name);
+                if (name == t.name) {
+                    continue;
+                }
+                if (t.is_captured) {
+                    const auto seen = inner->find_tensor(name);
+                    inner->replace_uses(id, seen ? *seen : inner->add_capture(name));
+                    inner->remove_tensor(id);
+                } else {
+                    inner->rename(id, name);
+                }
+            }
+            resolve_inside(*inner);
+        };
+        for (auto& attribute : spec.attributes) {
+            if (auto* one = std::get_if<std::shared_ptr<Graph>>(&attribute.value)) {
+                move(*one);
+            } else if (auto* many =
+                           std::get_if<std::vector<std::shared_ptr<Graph>>>(&attribute.value)) {
+                std::for_each(many->begin(), many->end(), move);
+            }
+        }
+    }
+
+    void resolve_inside(Graph& inner) const {
+        for (const auto id : inner.ops()) {
+            resolve(inner.op_from_file(id).attributes);
+            for (const auto& deeper : inner.op(id).subgraphs()) {
+                resolve_inside(*deeper);
+            }
+        }
+    }
+
     // The function's attributes take the values of the call, or their defaults.
     void resolve(std::vector<Attribute>& attributes) const {
         std::erase_if(attributes, [&](Attribute& attribute) {
@@ -123,12 +166,6 @@ const Function* function_of(const Model& model, const Op& op) {
     return nullptr;
 }
 
-bool has_bodies(const Function& function) {
-    const auto& body = function.body;
-    return std::any_of(body.ops().begin(), body.ops().end(),
-                       [&](OpId id) { return !body.op(id).subgraphs().empty(); });
-}
-
 // A body may be written for other versions of the op sets than the model uses.
 bool same_versions(const Model& model, const Function& function) {
     return std::all_of(function.opsets.begin(), function.opsets.end(), [&](const OpSet& set) {
@@ -166,7 +203,7 @@ std::size_t inline_functions(Model& model) {
     std::size_t inlined = 0;
     for (auto id = model.graph.first(); id != OpId::none;) {
         const auto* function = function_of(model, model.graph.op(id));
-        if (function == nullptr || has_bodies(*function) || !same_versions(model, *function)) {
+        if (function == nullptr || !same_versions(model, *function)) {
             id = model.graph.next(id);
             continue;
         }

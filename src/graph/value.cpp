@@ -160,7 +160,7 @@ Bytes Value::bytes() const {
 
 std::span<std::byte> Value::mutable_bytes() {
     const auto own = body_ ? body_->own_bytes() : std::span<std::byte>{};
-    if (own.data() == nullptr) {
+    if (own.data() == nullptr && (!is_tensor() || bits(dtype()) == 0 || element_count() > 0)) {
         throw Error(Fault::usage, fmt::format("{} cannot be written", value_text(*this)));
     }
     return own;

@@ -141,13 +141,12 @@ private:
     }
 
     void see(OpId id, const KernelTime& kernel) {
-        const auto& op = deployed_.model.graph.op(id);
-        if (kernel.outputs.size() != op.outputs.size()) {
-            return;
-        }
-        for (std::size_t i = 0; i < op.outputs.size(); ++i) {
-            if (op.outputs[i] != TensorId::none) {
-                types_[index(op.outputs[i])] = kernel.outputs[i];
+        // Outputs that are left out are not listed.
+        auto outputs = deployed_.model.graph.op(id).outputs;
+        std::erase(outputs, TensorId::none);
+        if (kernel.outputs.size() == outputs.size()) {
+            for (std::size_t i = 0; i < outputs.size(); ++i) {
+                types_[index(outputs[i])] = kernel.outputs[i];
             }
         }
     }

@@ -114,6 +114,10 @@ Profile profile(const Model& model, const std::shared_ptr<Engine>& engine,
     result.steady = steady_start(result.wall_ns);
     if (options.count && !result.partial) {
         profiling::count_parts(model, engine, inputs, options, result);
+    } else {
+        for (auto& part : result.parts) {
+            part.uncounted = result.partial ? "interrupted" : "not asked for";
+        }
     }
     return result;
 }

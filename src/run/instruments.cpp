@@ -66,7 +66,7 @@ CompileOptions Instruments::compile_options(CompileOptions options) {
 
 bool Instruments::tap_serves(const Model& model, const Engine& engine,
                              const SessionOptions& options, const Site& site, bool main_as_cuts) {
-    auto reason = why_no_tap(model, site);
+    auto reason = why_no_tap(view_model(), site);
     if (!engine.info().can.host_calls) {
         reason = fmt::format("{} takes no ops of ours", engine.info().name);
     }
@@ -91,6 +91,24 @@ bool Instruments::tap_serves(const Model& model, const Engine& engine,
            site.instead.empty() && !options.cut(model.graph, site.op);
 }
 
+// An op in a body where no tap can stand is left alone when the plan may choose, and named.
+bool Instruments::cannot_be_reached(const Engine& engine, const SessionOptions& options,
+                                    const Site& site) {
+    if (!site.in_body() || options.lowering != Lowering::automatic) {
+        return false;
+    }
+    auto reason = why_no_tap(view_model(), site);
+    if (!engine.info().can.host_calls) {
+        reason = fmt::format("{} takes no ops of ours", engine.info().name);
+    }
+    if (reason.empty()) {
+        return false;
+    }
+    ports_.notes.push_back(fmt::format("{}, in the body of another op, has no port: {}",
+                                       site.graph->describe(site.op), reason));
+    return true;
+}
+
 void Instruments::lower(const Model& model, Engine& engine, const SessionOptions& options,
                         bool main_as_cuts) {
     if (sites_.empty()) {
@@ -105,6 +123,8 @@ void Instruments::lower(const Model& model, Engine& engine, const SessionOptions
         if (!site.in_body() && folded[index(site.op)] && !changes_anything(site)) {
             constant_sites_.push_back(s);
             ++ports_.constants;
+        } else if (cannot_be_reached(engine, options, site)) {
+            continue;
         } else if (tap_serves(model, engine, options, site, main_as_cuts)) {
             insert_taps(s);
             ++ports_.taps;

@@ -56,6 +56,7 @@ private:
                bool main_as_cuts);
     bool tap_serves(const Model& model, const Engine& engine, const SessionOptions& options,
                     const Site& site, bool main_as_cuts);
+    bool cannot_be_reached(const Engine& engine, const SessionOptions& options, const Site& site);
     void insert_taps(std::size_t site);
     void called(std::int64_t number, HostCall& call);
     std::unique_ptr<SitePort> make_port(std::size_t site, Port::When when);

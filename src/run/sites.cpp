@@ -106,6 +106,14 @@ std::vector<std::string> unmatched(const std::vector<Site>& sites, std::span<Too
     return texts;
 }
 
+const Graph& graph_at(const Graph& graph, std::span<const BodyStep> path) {
+    const auto* at = &graph;
+    for (const auto& step : path) {
+        at = at->op(step.op).subgraphs().at(step.body).get();
+    }
+    return *at;
+}
+
 Graph& graph_at(Graph& graph, std::span<const BodyStep> path) {
     auto* at = &graph;
     for (const auto& step : path) {

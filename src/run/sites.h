@@ -49,5 +49,6 @@ std::vector<std::string> unmatched(const std::vector<Site>& sites, std::span<Too
 
 // The graph at the end of a path, in this model or in a clone of the one it was found in.
 Graph& graph_at(Graph& graph, std::span<const BodyStep> path);
+const Graph& graph_at(const Graph& graph, std::span<const BodyStep> path);
 
 }  // namespace trocar

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "run/dtypes.h"
 #include "trocar/error.h"
 
 namespace trocar {
@@ -37,7 +38,7 @@ class Inserter {
 public:
     Inserter(Model& model, const Site& site, std::size_t site_number, Port::When when,
              std::size_t number)
-        : model_(model), site_(site), graph_(graph_at(model.graph, site.path)) {
+        : model_(model), site_(site), graph_(graph_at(model.graph, site.path)), dtypes_(model) {
         tap_.when = when;
         tap_.site = site_number;
         spec_.type = "Tap";
@@ -66,6 +67,19 @@ private:
     const Op& op() const { return graph_.op(site_.op); }
 
     bool is_constant(TensorId id) const { return graph_.tensor(id).constant.has_value(); }
+
+    // The engine wants to know what a tap gives, where it cannot see it.
+    Type type_of(TensorId id) {
+        const auto& declared = graph_.tensor(id).type;
+        if (declared.kind != Type::Kind::unknown) {
+            return declared;
+        }
+        const auto dtype = dtypes_.of(site_.path, id);
+        return dtype == DType::undefined ? declared : Type::tensor(dtype);
+    }
+
+    // A name that is free in all graphs around and inside this one, too.
+    std::string fresh() { return fmt::format("trocar/tap{}/{}", number_, made_++); }
 
     void add_attributes(OpSpec& spec) const {
         spec.attributes.push_back({"site", number_, {}, {}});
@@ -136,7 +150,7 @@ private:
         auto spec = spec_;
         add_attributes(spec);
         for (const auto id : passed) {
-            spec.outputs.push_back(graph_.add_tensor({}, graph_.tensor(id).type));
+            spec.outputs.push_back(graph_.add_tensor(fresh(), type_of(id)));
         }
         const auto outputs = spec.outputs;
         const auto tap = graph_.insert_after(site_.op, std::move(spec));
@@ -145,7 +159,7 @@ private:
             graph_.replace_uses(passed[i], outputs[i]);
             if (output && site_.path.empty()) {
                 const auto name = graph_.tensor(passed[i]).name;
-                graph_.rename(passed[i], graph_.fresh_name(name + "_tapped"));
+                graph_.rename(passed[i], fresh());
                 graph_.rename(outputs[i], name);
             }
         }
@@ -167,7 +181,7 @@ private:
         auto spec = spec_;
         add_attributes(spec);
         for (const auto id : inputs) {
-            spec.outputs.push_back(graph_.add_tensor({}, graph_.tensor(id).type));
+            spec.outputs.push_back(graph_.add_tensor(fresh(), type_of(id)));
         }
         const auto outputs = spec.outputs;
         read_loops(inputs);
@@ -213,6 +227,8 @@ private:
     Graph& graph_;
     OpSpec spec_;
     std::int64_t number_ = 0;
+    int made_ = 0;
+    DTypes dtypes_;
     Tap tap_;
 };
 
@@ -223,7 +239,7 @@ Tap insert_tap(Model& model, const Site& site, std::size_t site_number, Port::Wh
     return Inserter(model, site, site_number, when, number).insert();
 }
 
-std::string why_no_tap(const Model& /*model*/, const Site& site) {
+std::string why_no_tap(const Model& model, const Site& site) {
     const auto& graph = *site.graph;
     const auto& op = graph.op(site.op);
     if (any(site.before, &Probe::skips)) {
@@ -238,6 +254,17 @@ std::string why_no_tap(const Model& /*model*/, const Site& site) {
     if ((!site.after.empty() && (makes_others(op) || others(op.outputs))) ||
         (inputs && (takes_others(op) || others(op.inputs)))) {
         return "it handles values that are no tensors";
+    }
+    // In the model's own graph the engine may know what the rules do not; if not, there are cuts.
+    DTypes dtypes(model);
+    const auto unknown = [&](const std::vector<TensorId>& list) {
+        return std::any_of(list.begin(), list.end(), [&](TensorId id) {
+            return id != TensorId::none && dtypes.of(site.path, id) == DType::undefined;
+        });
+    };
+    if (site.in_body() &&
+        ((!site.after.empty() && unknown(op.outputs)) || (inputs && unknown(op.inputs)))) {
+        return "nothing tells the type of its tensors";
     }
     return {};
 }

@@ -93,6 +93,21 @@ void Tool::at_end(std::function<void(const RunState&)> callback) {
     ends_.push_back(std::move(callback));
 }
 
+View parse_view(std::string_view text) {
+    if (text != "source" && text != "deployed") {
+        throw Error(Fault::usage, fmt::format("'{}' is no view", text), "write source or deployed");
+    }
+    return text == "source" ? View::source : View::deployed;
+}
+
+Lowering parse_lowering(std::string_view text) {
+    if (text != "auto" && text != "tap" && text != "cut") {
+        throw Error(Fault::usage, fmt::format("'{}' is no lowering", text),
+                    "write auto, tap or cut");
+    }
+    return text == "auto" ? Lowering::automatic : text == "tap" ? Lowering::tap : Lowering::cut;
+}
+
 std::vector<NamedValue> run(const Model& model, const std::vector<NamedValue>& inputs, Tool& tool,
                             const EngineOptions& engine) {
     SessionOptions options;

@@ -113,9 +113,12 @@ std::vector<Value> read_set(const fs::path& folder, const char* stem) {
 
 // Empty, or why the case fails.
 std::string run_case(const Case& test, const Model& model, const std::shared_ptr<Engine>& engine,
-                     const Selector& cut) {
+                     const Selector& cut, Tool* tool = nullptr) {
     SessionOptions options;
     options.cut = cut;
+    if (tool != nullptr) {
+        options.tools = {tool};
+    }
     Session session(model, engine, options);
     for (int set = 0;; ++set) {
         const auto folder = test.folder / fmt::format("test_data_set_{}", set);
@@ -191,10 +194,10 @@ void check_case(const Case& test, const std::shared_ptr<Engine>& engine, const f
     });
     // A case that the engine alone does not pass must still end in a sentence, or in another
     // result.
-    const auto run = [&](const Selector& cut, bool must_pass) {
+    const auto run = [&](const Selector& cut, bool must_pass, Tool* tool = nullptr) {
         auto reason = std::string{};
         try {
-            reason = run_case(test, *model, engine, cut);
+            reason = run_case(test, *model, engine, cut, tool);
         } catch (const Error& e) {
             reason = e.what();
         }
@@ -202,6 +205,26 @@ void check_case(const Case& test, const std::shared_ptr<Engine>& engine, const f
     };
     tell("whole", [&] { return run({}, runs); });
     tell("cut", [&] { return run(every_op(), runs && runs_cut); });
+    // At every op somebody looks at what it wrote, and somebody writes it back.
+    tell("tapped", [&] {
+        Tool tool;
+        tool.after(every_op(), [](const Port& port) {
+            for (std::size_t i = 0; i < port.output_count(); ++i) {
+                if (port.op().outputs[i] != TensorId::none) {
+                    value_text(port.output(i));
+                }
+            }
+        });
+        tool.after(every_op(), [](Port& port) {
+            for (std::size_t i = 0; i < port.output_count(); ++i) {
+                if (port.op().outputs[i] != TensorId::none && port.output(i).is_tensor() &&
+                    bits(port.output(i).dtype()) != 0) {
+                    port.writable_output(i);
+                }
+            }
+        });
+        return run({}, runs && runs_cut, &tool);
+    });
 }
 
 struct Tally {

@@ -182,7 +182,36 @@ Status* compute(void* kernel, KernelContext* context) {
     return k.owner->call(k.site, context);
 }
 
-// Output i of a tap is what input i is. The attribute `passes` says how many there are.
+// Every dimension has a number or a name. A shape of no dimensions is either a scalar's or unknown:
+// the engine does not tell them apart, not even where it says that it does.
+bool is_known(const Api& api, const TensorInfo* info) {
+    std::size_t rank = 0;
+    if (auto* status = api(get_rank, info, &rank)) {
+        api(release_status, status);
+        return false;
+    }
+    if (rank == 0) {
+        return false;
+    }
+    std::vector<std::int64_t> dims(rank);
+    std::vector<const char*> names(rank, nullptr);
+    for (auto* status : {api(get_dimensions, info, dims.data(), rank),
+                         api(get_dimension_names, info, names.data(), rank)}) {
+        if (status != nullptr) {
+            api(release_status, status);
+            return false;
+        }
+    }
+    for (std::size_t i = 0; i < rank; ++i) {
+        if (dims[i] < 0 && (names[i] == nullptr || *names[i] == '\0')) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// Output i of a tap has the shape of input i, as far as that is known: then the engine may let both
+// share their memory. The attribute `passes` says how many there are.
 Status* infer_tap(const CustomOp* op, ShapeInferContext* context) {
     const auto& api = definition(op).owner->environment().api();
     const OpAttribute* attribute = nullptr;
@@ -200,8 +229,10 @@ Status* infer_tap(const CustomOp* op, ShapeInferContext* context) {
         if (auto* status = api(infer_input, context, i, &info)) {
             return status;
         }
-        if (auto* status = api(infer_output, context, i, info)) {
-            return status;
+        if (is_known(api, info)) {
+            if (auto* status = api(infer_output, context, i, info)) {
+                return status;
+            }
         }
     }
     return nullptr;

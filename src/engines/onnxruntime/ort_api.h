@@ -198,6 +198,7 @@ inline constexpr Function<Status*(const OrtValue*, TensorInfo**)> get_tensor_inf
 inline constexpr Function<Status*(const TensorInfo*, ElementType*)> get_element_type{60, "GetTensorElementType"};
 inline constexpr Function<Status*(const TensorInfo*, std::size_t*)> get_rank{61, "GetDimensionsCount"};
 inline constexpr Function<Status*(const TensorInfo*, std::int64_t*, std::size_t rank)> get_dimensions{62, "GetDimensions"};
+inline constexpr Function<Status*(const TensorInfo*, const char** names, std::size_t rank)> get_dimension_names{63, "GetSymbolicDimensions"};
 inline constexpr Function<Status*(const OrtValue*, TypeInfo**)> get_type_info{66, "GetTypeInfo"};
 inline constexpr Function<void(TypeInfo*)> release_type_info{98, "ReleaseTypeInfo"};
 inline constexpr Function<Status*(const TypeInfo*, const SequenceInfo**)> as_sequence_info{104, "CastTypeInfoToSequenceTypeInfo"};

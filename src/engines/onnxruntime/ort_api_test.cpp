@@ -48,7 +48,7 @@ std::vector<Entry> declared() {
         create_allocator, release_allocator, get_allocator_stats, get_pair, release_pairs,
         create_status, create_domain, domain_add, add_domain, release_domain, register_library,
         kernel_integer, kernel_input_count, kernel_output_count, kernel_input, kernel_output,
-        infer_input, infer_attribute, infer_output, read_attribute);
+        get_dimension_names, infer_input, infer_attribute, infer_output, read_attribute);
 }
 
 // Facts of the ABI: the last slot of each version of the table.
@@ -97,6 +97,7 @@ const std::map<std::string, std::size_t> facts{
     {"GetTensorElementType", 60},
     {"GetDimensionsCount", 61},
     {"GetDimensions", 62},
+    {"GetSymbolicDimensions", 63},
     {"GetTensorTypeAndShape", 65},
     {"GetValueType", 67},
     {"CreateCpuMemoryInfo", 69},

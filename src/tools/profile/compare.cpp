@@ -145,7 +145,7 @@ Table compare(const Profile& profile, const std::filesystem::path& file) {
                      now,
                      now - before,
                      before > 0 ? Cell(now / before) : Cell::unavailable("it took no time before"),
-                     p,
+                     std::round(p * 1e4) / 1e4,
                      !differs       ? "same"
                      : now > before ? "slower"
                                     : "faster"};

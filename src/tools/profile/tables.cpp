@@ -31,33 +31,35 @@ Cell rate(const std::optional<double>& number) {
 }
 
 // Columns that say the same of every part of this model are for programs only.
-std::vector<Column> layer_columns(const Profile& profile, bool tree) {
+std::vector<Column> layer_columns(const Findings& findings, bool tree) {
     bool nested = false;
     bool repeated = false;
-    for (const auto& part : profile.parts) {
+    const bool flat = !findings.peaks;  // no roof to measure against
+    for (const auto& part : findings.profile.parts) {
         nested = nested || part.inside != ProfilePart::none;
         repeated = repeated || part.calls > 1;
     }
-    return {{.key = "name", .title = "Layer", .left = true, .tree = tree},
-            {.key = "type", .title = "Ops", .optional = 5},
-            {.key = "calls", .title = "Calls", .optional = 9, .hidden = !repeated},
-            {.key = "total_ns", .title = "Time", .show = Show::nanoseconds},
-            {.key = "share", .title = "Share", .show = Show::percent},
-            {.key = "self_ns",
-             .title = "Self",
-             .show = Show::nanoseconds,
-             .optional = 8,
-             .hidden = !nested},
-            {.key = "median_ns", .title = "Median", .show = Show::nanoseconds, .optional = 10},
-            {.key = "p5_ns", .title = "5 %", .show = Show::nanoseconds, .optional = 7},
-            {.key = "p95_ns", .title = "95 %", .show = Show::nanoseconds, .optional = 3},
-            {.key = "cold_ns", .title = "First", .show = Show::nanoseconds, .optional = 11},
-            {.key = "macs", .title = "MACs", .show = Show::compact, .optional = 6},
-            {.key = "gflops", .title = "GFLOP/s", .optional = 1},
-            {.key = "gbytes", .title = "GB/s", .optional = 2},
-            {.key = "roof", .title = "Of roof", .show = Show::percent, .optional = 4},
-            {.key = "bound", .title = "Bound", .optional = 4},
-            {.key = "live_bytes", .title = "Live", .show = Show::bytes, .optional = 12}};
+    return {
+        {.key = "name", .title = "Layer", .left = true, .tree = tree},
+        {.key = "type", .title = "Ops", .optional = 5},
+        {.key = "calls", .title = "Calls", .optional = 9, .hidden = !repeated},
+        {.key = "total_ns", .title = "Time", .show = Show::nanoseconds},
+        {.key = "share", .title = "Share", .show = Show::percent},
+        {.key = "self_ns",
+         .title = "Self",
+         .show = Show::nanoseconds,
+         .optional = 8,
+         .hidden = !nested},
+        {.key = "median_ns", .title = "Median", .show = Show::nanoseconds, .optional = 10},
+        {.key = "p5_ns", .title = "5 %", .show = Show::nanoseconds, .optional = 7},
+        {.key = "p95_ns", .title = "95 %", .show = Show::nanoseconds, .optional = 3},
+        {.key = "cold_ns", .title = "First", .show = Show::nanoseconds, .optional = 11},
+        {.key = "macs", .title = "MACs", .show = Show::compact, .optional = 6},
+        {.key = "gflops", .title = "GFLOP/s", .optional = 1},
+        {.key = "gbytes", .title = "GB/s", .optional = 2},
+        {.key = "roof", .title = "Of roof", .show = Show::percent, .optional = 4, .hidden = flat},
+        {.key = "bound", .title = "Bound", .optional = 4, .hidden = flat},
+        {.key = "live_bytes", .title = "Live", .show = Show::bytes, .optional = 12}};
 }
 
 trocar::Row cells_of(const Findings& findings, const Row& row, double whole) {
@@ -110,7 +112,7 @@ Table layer_table(const Findings& findings, const std::vector<Row>& rows, bool t
                 .title = findings.profile.view == View::deployed
                              ? "Layers as they run: the engine's fused ops, by the model's modules"
                              : "Layers, each a program of its own",
-                .columns = layer_columns(findings.profile, tree),
+                .columns = layer_columns(findings, tree),
                 .rows = {},
                 .note = {}};
     const double whole = typical(findings.profile.wall_ns, typical_runs(findings.profile));

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 
@@ -8,6 +10,7 @@
 #include "trocar/error.h"
 #include "trocar/inputs.h"
 #include "trocar/session.h"
+#include "trocar/tool_library.h"
 #include "util/statistics.h"
 #include "util/text.h"
 
@@ -24,6 +27,10 @@ struct Options {
     std::int64_t repeat = 0;
     std::int64_t warmup = 0;
     bool isolate = false;
+    std::vector<std::string> tools;
+    std::string view = "source";
+    std::string lowering = "auto";
+    bool allow_empty = false;
 };
 
 // What the clock and the runs gave.
@@ -45,23 +52,47 @@ double nanoseconds_of(Work&& work) {
 
 Selector parse_cut(const Options& options, const Model& model) {
     auto cut = parse_selector(options.cut);
-    if (options.cut != "none" && select(model.graph, cut).empty()) {
-        throw Error(Fault::usage, fmt::format("no op of the model matches --cut {}", options.cut),
-                    fmt::format("`trocar summary {}` lists its ops", options.model));
+    if (options.cut != "none" && !options.allow_empty) {
+        select_some(model.graph, cut, "--cut");
     }
     return cut;
 }
 
+std::vector<std::shared_ptr<Tool>> load_tools(const Options& options, Context& context) {
+    std::vector<std::shared_ptr<Tool>> tools;
+    for (const auto& text : options.tools) {
+        const auto choice = parse_tool(text);
+        tools.push_back(load_tool(choice.path, ToolSettings(choice.settings, context.seed())));
+    }
+    return tools;
+}
+
+// A tool that stands nowhere is most likely a mistake.
+void check_ports(const Session& session, const Model& model, const Options& options) {
+    const auto ports = session.ports();
+    if (options.allow_empty || ports.unmatched.empty() ||
+        ports.taps + ports.cuts + ports.constants > 0) {
+        return;
+    }
+    const auto& text = ports.unmatched.front();
+    const auto near = near_matches(model.graph, parse_selector(text));
+    throw Error(Fault::usage, fmt::format("no op of the model matches {} of the tool", text),
+                near.empty() ? "--allow-empty runs it all the same"
+                             : fmt::format("near to it: {}; --allow-empty runs it all the same",
+                                           fmt::join(near, ", ")));
+}
+
 Session open_session(const Options& options, const Model& model, const Selector& cut,
-                     Context& context) {
+                     const std::vector<std::shared_ptr<Tool>>& tools, Context& context) {
     SessionOptions session_options;
     session_options.cut = cut;
-    session_options.isolate = options.isolate;
+    session_options.view = parse_view(options.view);
+    session_options.lowering = parse_lowering(options.lowering);
+    for (const auto& tool : tools) {
+        session_options.tools.push_back(tool.get());
+    }
     if (options.optimize == "none") {
         session_options.compile.optimize = CompileOptions::Optimize::none;
-    }
-    if (options.isolate) {
-        return {model, context.engine_options(), session_options};
     }
     return {model, context.engine(), session_options};
 }
@@ -123,16 +154,32 @@ Section time_section(const Measured& measured, const Options& options, bool comp
     return section;
 }
 
-Section program_section(const Session& session, const Selector& cut, const Model& model,
-                        const Options& options, Context& context) {
+// Ops of what is run, without those that instruments added.
+std::size_t session_ops(const Session& session) {
+    const auto& graph = session.model().graph;
+    return static_cast<std::size_t>(
+        std::count_if(graph.ops().begin(), graph.ops().end(),
+                      [&](OpId id) { return graph.op(id).domain != host_domain; }));
+}
+
+Section program_section(const Session& session, const Selector& cut, const Options& options,
+                        Context& context) {
     Section section{.key = "programs", .title = "Programs", .scalars = {}};
     section.scalars.push_back({"cut", "Cut", cut.text(), Show::plain, ""});
     section.scalars.push_back({"programs", "Programs",
                                std::uint64_t{session.plan().segments.size()}, Show::count,
-                               fmt::format("of {}", counted(model.graph.op_count(), "op"))});
+                               fmt::format("of {}", counted(session_ops(session), "op"))});
     section.scalars.push_back({"optimize", "Optimised", options.optimize, Show::plain,
                                "programs of one op are never optimised"});
     section.scalars.push_back({"isolated", "Isolated", options.isolate, Show::plain, ""});
+    if (!options.tools.empty()) {
+        const auto ports = session.ports();
+        section.scalars.push_back({"view", "View", options.view, Show::plain, ""});
+        section.scalars.push_back({"taps", "Ops with taps", std::uint64_t{ports.taps}, Show::count,
+                                   "instruments inside the engine's program"});
+        section.scalars.push_back({"cuts", "Ops with cuts", std::uint64_t{ports.cuts}, Show::count,
+                                   "instruments between programs"});
+    }
     if (context.verbosity() > 0) {
         const auto footprint = session.footprint();
         section.scalars.push_back({"constant_bytes_copied", "Constants copied",
@@ -160,6 +207,12 @@ Table input_table(const Inputs& inputs) {
 }
 
 void check(const Options& options) {
+    parse_view(options.view);
+    parse_lowering(options.lowering);
+    if (options.tools.empty() && (options.view != "source" || options.lowering != "auto")) {
+        throw Error(Fault::usage, "--view and --lowering are about tools, and none is given",
+                    "give one with --tool ./mytool.so");
+    }
     if (options.repeat < 0 || options.warmup < 0) {
         throw Error(Fault::usage, "--repeat and --warmup take a number of runs, 0 or more");
     }
@@ -173,21 +226,47 @@ void check(const Options& options) {
     }
 }
 
+// What the tools have to say comes after what the run itself has.
+void add_findings(Report& report, const std::vector<std::shared_ptr<Tool>>& tools,
+                  const Session& session) {
+    const auto tables = report.tables.size();
+    const auto sections = report.sections.size();
+    for (const auto& tool : tools) {
+        tool->report(report);
+    }
+    for (std::size_t i = tables; i < report.tables.size(); ++i) {
+        report.order.push_back(report.tables[i].key);
+    }
+    for (std::size_t i = sections; i < report.sections.size(); ++i) {
+        report.order.push_back(report.sections[i].key);
+    }
+    const auto ports = session.ports();
+    for (const auto& text : ports.unmatched) {
+        report.warnings.push_back(fmt::format("no op matches {} of a tool", text));
+    }
+    report.notes.insert(report.notes.end(), ports.notes.begin(), ports.notes.end());
+}
+
 Report run(const Options& options, Context& context) {
     check(options);
+    if (options.isolate) {
+        context.isolate();
+        context.doing("running the model");
+    }
+    const auto tools = load_tools(options, context);
     const auto model = context.load(options.model);
     const auto cut = parse_cut(options, model);
     auto spec = options.inputs;
     spec.seed = context.seed();
     const auto inputs = make_inputs(model, spec);
 
-    if (!options.isolate) {
-        context.engine();  // opened before the clock starts
-    }
+    context.engine();  // opened before the clock starts
     Measured measured;
     std::unique_ptr<Session> session;
-    measured.compile_ns = nanoseconds_of(
-        [&] { session = std::make_unique<Session>(open_session(options, model, cut, context)); });
+    measured.compile_ns = nanoseconds_of([&] {
+        session = std::make_unique<Session>(open_session(options, model, cut, tools, context));
+    });
+    check_ports(*session, model, options);
     std::vector<NamedValue> outputs;
     measured.first_ns = nanoseconds_of([&] { outputs = session->run(inputs.values); });
 
@@ -199,13 +278,14 @@ Report run(const Options& options, Context& context) {
     }
     repeat(*session, inputs, outputs, options, context, measured);
     report.partial = measured.interrupted;
-    report.context = context.describe(model, !options.isolate);
+    report.context = context.describe(model, true);
     report.tables.push_back(input_table(inputs));
     report.tables.push_back(output_table(outputs, files));
     report.sections.push_back(time_section(measured, options, session->plan().segments.size() > 1));
-    report.sections.push_back(program_section(*session, cut, model, options, context));
+    report.sections.push_back(program_section(*session, cut, options, context));
     report.order = {"inputs", "outputs", "time", "programs"};
     report.notes = inputs.notes;
+    add_findings(report, tools, *session);
     return report;
 }
 
@@ -224,6 +304,13 @@ std::function<Report(Context&)> bind(Args& args) {
     args.option("--repeat", options->repeat, "N", "Run N more times and show median and spread");
     args.option("--warmup", options->warmup, "N",
                 "Runs before those of --repeat that are not counted");
+    args.option("--tool", options->tools, "LIB.so[,KEY=VALUE…]",
+                "Put an instrument from a shared library in; several are called in this order");
+    args.choice("--view", options->view, "source|deployed",
+                "Whose ops instruments stand at: the model's, or those the engine made of them");
+    args.choice("--lowering", options->lowering, "auto|tap|cut",
+                "How instruments are brought in: inside the engine's program, or between programs");
+    args.flag("--allow-empty", options->allow_empty, "A selector may match no op");
     args.flag("--isolate", options->isolate, "Run the engine in a process of its own");
     args.example("trocar run model.onnx --input x=x.npy --output out",
                  "Run a model on an array and keep what comes out");
