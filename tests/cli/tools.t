@@ -176,3 +176,17 @@ $ trocar run models/resnet18.onnx --fill random --shape batch=1 --tool tools/op_
 trocar: --lowering cannot be 'glue'
   hint: one of: auto, tap, cut
 [exit 2]
+
+# Ops that the engine does not know: from a library of custom ops.
+
+$ trocar run models/custom_domain.onnx --fill 2 --shape n=1 --engine onnxruntime,custom_ops=$PWD/test-tools/custom_ops.so --tool tools/op_counter.so | tail -n 6
+Ops that ran
+Type   Calls
+────────────
+Abs        1
+Relu       1
+Twist      1
+
+$ trocar run models/custom_domain.onnx --fill 2 --shape n=1 --engine onnxruntime,custom_ops=nowhere.so
+trocar: ONNX Runtime could not load custom ops from 'nowhere.so': Failed to load library nowhere.so with error: nowhere.so: cannot open shared object file: No such file or directory
+[exit 4]
