@@ -38,6 +38,9 @@ Deployed deploy(const Model& model, Engine& engine);
 
 // A tensor in plain layout; the value itself where it is plain already.
 Value to_plain(const Value& value, const Layout& layout);
+// Into memory that is there already, of the shape that `plain_shape` gives.
+void to_plain(const Value& value, const Layout& layout, std::span<std::byte> plain);
+Shape plain_shape(Shape shape, const Layout& layout);
 // The bytes of a plain tensor into a blocked one's memory; what pads is zero.
 void to_blocked(const Value& plain, const Layout& layout, std::span<std::byte> blocked);
 

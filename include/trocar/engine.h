@@ -55,8 +55,9 @@ struct EngineInfo {
 
 // Ops of this domain inside a program call back into this process. "Tap": outputs are its first
 // inputs, of the same types and, unless the callback sets others, shapes; further inputs are only
-// read; without outputs it only observes. "Call": outputs are whatever the callback makes, their
-// element types (in ONNX's numbers) in the attribute `types`. Both carry an integer `site`.
+// read. "Look": likewise, but it changes nothing, so that its outputs may always stand in the
+// memory of its inputs. "Call": outputs are whatever the callback makes, their element types (in
+// ONNX's numbers) in the attribute `types`. Both carry an integer `site`.
 inline constexpr const char* host_domain = "trocar";
 
 // One such call. All of it is valid during the call.

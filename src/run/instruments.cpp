@@ -181,7 +181,7 @@ std::unique_ptr<SitePort> Instruments::make_port(std::size_t s, Port::When when)
     auto port = std::make_unique<SitePort>(site, when, state_, *constants);
     if (deployed_ && !site.in_body()) {
         port->set_sources(deployed_->sources[index(site.op)], deployed_->source_tensors);
-        port->set_layouts(deployed_->layouts);
+        port->set_layouts(deployed_->layouts, plain_memory_);
     }
     return port;
 }
@@ -194,6 +194,8 @@ void Instruments::prepare(const Plan& plan) {
     }
     for (auto& [op, cut] : cuts_) {
         const auto& site = sites_[cut.site];
+        cut.alone = cut_at(op).around;
+        cut.modifies = any(site.after, &Probe::modifies);
         cut.before = site.before.empty() ? nullptr : make_port(cut.site, Port::When::before);
         cut.after = site.after.empty() ? nullptr : make_port(cut.site, Port::When::after);
         cut.instead = site.instead.empty() ? nullptr : make_port(cut.site, Port::When::instead);
@@ -260,10 +262,6 @@ void Instruments::called(std::int64_t number, HostCall& call) {
 Instruments::AtCut* Instruments::at(OpId op) {
     const auto found = cuts_.find(op);
     return found == cuts_.end() ? nullptr : &found->second;
-}
-
-bool Instruments::modifies(const AtCut& cut) const {
-    return any(sites_[cut.site].after, &Probe::modifies);
 }
 
 void Instruments::call(AtCut& cut, Port::When when) {

@@ -45,10 +45,11 @@ public:
         std::unique_ptr<SitePort> after;
         std::unique_ptr<SitePort> instead;
         bool constants = false;  // constants are inputs of its program
+        bool alone = false;      // the op has a program of its own: its inputs are at hand
+        bool modifies = false;   // a callback after the op may change its outputs
     };
     AtCut* at(OpId op);
     void call(AtCut& cut, Port::When when);
-    bool modifies(const AtCut& cut) const;  // may a callback after the op change its outputs?
 
 private:
     const Model& view_model() const;
@@ -75,6 +76,7 @@ private:
     std::vector<std::unique_ptr<SitePort>> constant_ports_;
     std::vector<const Constant*> constants_;
     std::map<const Graph*, std::vector<const Constant*>> body_constants_;
+    PlainMemory plain_memory_;
     Ports ports_;
     RunState state_;
     std::uint64_t runs_ = 0;

@@ -229,21 +229,61 @@ struct Blocks {
     }
 
     std::size_t bytes() const { return images * padded * places * element; }
-    // Calls `copy(plain, blocked)` with the offsets in bytes of each element that is real.
-    template <class Copy>
-    void each(Copy&& copy) const {
-        for (std::size_t n = 0; n < images; ++n) {
-            for (std::size_t c = 0; c < channels; ++c) {
-                const auto plain = (n * channels + c) * places * element;
-                const auto blocked =
-                    ((n * padded + c / block * block) * places + c % block) * element;
-                for (std::size_t p = 0; p < places; ++p) {
-                    copy(plain + p * element, blocked + p * block * element);
-                }
+    std::size_t plain_bytes() const { return images * channels * places * element; }
+};
+
+// The transposition behind a change of layout, tile by tile: a tile of `tile` places and one block
+// of channels stays in the first cache while it is read one way and written the other.
+constexpr std::size_t tile = 16;
+
+template <class Element, bool unblock>
+void turn_tile(const Blocks& b, std::size_t rows, std::size_t first, std::size_t count,
+               Element* plain, Element* blocked) {
+    for (std::size_t p = 0; p < count; ++p) {
+        auto* place = blocked + (first + p) * b.block;
+        for (std::size_t c = 0; c < rows; ++c) {
+            auto& there = plain[c * b.places + first + p];
+            if constexpr (unblock) {
+                there = place[c];
+            } else {
+                place[c] = there;
             }
         }
     }
-};
+}
+
+template <class Element, bool unblock>
+void turn(const Blocks& b, Element* plain, Element* blocked) {
+    for (std::size_t n = 0; n < b.images; ++n) {
+        for (std::size_t c = 0; c < b.channels; c += b.block) {
+            auto* to = plain + (n * b.channels + c) * b.places;
+            auto* from = blocked + (n * b.padded + c) * b.places;
+            const auto rows = std::min(b.block, b.channels - c);
+            for (std::size_t p = 0; p < b.places; p += tile) {
+                turn_tile<Element, unblock>(b, rows, p, std::min(tile, b.places - p), to, from);
+            }
+        }
+    }
+}
+
+template <bool unblock>
+void turn(const Blocks& b, std::byte* plain, std::byte* blocked) {
+    const auto as = [&](auto element) {
+        using Element = decltype(element);
+        turn<Element, unblock>(b, reinterpret_cast<Element*>(plain),
+                               reinterpret_cast<Element*>(blocked));
+    };
+    switch (b.element) {
+        case 1:
+            return as(std::uint8_t{});
+        case 2:
+            return as(std::uint16_t{});
+        case 4:
+            return as(std::uint32_t{});
+        default:
+            return as(std::uint64_t{});
+    }
+}
 
 }  // namespace
 
@@ -259,16 +299,25 @@ Value to_plain(const Value& value, const Layout& layout) {
     if (layout.block == 0) {
         return value;
     }
-    auto shape = value.shape();
-    const Blocks blocks(shape, layout, value.dtype());
-    shape[1] = static_cast<std::int64_t>(blocks.channels);
-    auto plain = Value::tensor(value.dtype(), shape);
-    auto to = plain.mutable_bytes();
-    const auto from = value.bytes();
-    blocks.each([&](std::size_t at, std::size_t blocked) {
-        std::memcpy(to.data() + at, from.data() + blocked, blocks.element);
-    });
+    auto plain = Value::tensor(value.dtype(), plain_shape(value.shape(), layout));
+    to_plain(value, layout, plain.mutable_bytes());
     return plain;
+}
+
+Shape plain_shape(Shape shape, const Layout& layout) {
+    if (layout.block > 0 && layout.channels > 0 && shape.size() > 1) {
+        shape[1] = layout.channels;
+    }
+    return shape;
+}
+
+void to_plain(const Value& value, const Layout& layout, std::span<std::byte> plain) {
+    const Blocks blocks(value.shape(), layout, value.dtype());
+    if (blocks.plain_bytes() != plain.size() || blocks.bytes() != value.bytes().size()) {
+        throw Error(Fault::usage, fmt::format("{} does not fit {} bytes in plain order",
+                                              value_text(value), plain.size()));
+    }
+    turn<true>(blocks, plain.data(), const_cast<std::byte*>(value.bytes().data()));
 }
 
 void to_blocked(const Value& plain, const Layout& layout, std::span<std::byte> blocked) {
@@ -289,9 +338,7 @@ void to_blocked(const Value& plain, const Layout& layout, std::span<std::byte> b
                                               value_text(plain), blocks.bytes(), blocked.size()));
     }
     std::fill(blocked.begin(), blocked.end(), std::byte{0});
-    blocks.each([&](std::size_t at, std::size_t to) {
-        std::memcpy(blocked.data() + to, from.data() + at, blocks.element);
-    });
+    turn<false>(blocks, const_cast<std::byte*>(from.data()), blocked.data());
 }
 
 }  // namespace trocar

@@ -62,7 +62,25 @@ SitePort::SitePort(const Site& site, When when, RunState& state,
                             [](const Attached& a) { return a.probe->skips; });
 }
 
-void SitePort::set_layouts(const std::vector<Layout>& by_tensor) {
+Value PlainMemory::plain(const Value& value, const Layout& layout) {
+    auto shape = plain_shape(value.shape(), layout);
+    const auto size = byte_size(value.dtype(), element_count(shape));
+    auto free = std::find_if(buffers_.begin(), buffers_.end(),
+                             [](const auto& buffer) { return buffer.use_count() == 1; });
+    if (free == buffers_.end()) {
+        free = buffers_.insert(free, std::make_shared<std::vector<std::byte>>());
+    }
+    auto& bytes = **free;
+    if (bytes.size() < size) {
+        bytes.resize(size);
+    }
+    const auto room = std::span(bytes).first(size);
+    to_plain(value, layout, room);
+    return Value::borrow(value.dtype(), std::move(shape), room, *free);
+}
+
+void SitePort::set_layouts(const std::vector<Layout>& by_tensor, PlainMemory& memory) {
+    memory_ = &memory;
     const auto set = [&](const std::vector<TensorId>& ids, std::vector<PortTensor>& tensors) {
         for (std::size_t i = 0; i < ids.size(); ++i) {
             if (ids[i] != TensorId::none && by_tensor[index(ids[i])].block > 0) {
@@ -204,7 +222,7 @@ const Value& SitePort::read(std::vector<PortTensor>& list, std::size_t slot,
         return t.value;
     }
     if (!t.plain) {
-        t.plain = to_plain(t.value, *t.layout);
+        t.plain = memory_->plain(t.value, *t.layout);
     }
     return *t.plain;
 }

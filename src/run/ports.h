@@ -20,6 +20,15 @@ struct PortTensor {
     std::optional<Value> plain;      // of a blocked one, once asked for
 };
 
+// Memory for tensors in plain order, used again as soon as nobody holds the last one.
+class PlainMemory {
+public:
+    Value plain(const Value& value, const Layout& layout);
+
+private:
+    std::vector<std::shared_ptr<std::vector<std::byte>>> buffers_;
+};
+
 // The port of one site. Lives as long as the session, so that a call costs no memory. Between
 // `open` and the end of the callbacks it serves either values that it was given (at a cut) or those
 // of a call from inside a program (at a tap).
@@ -53,7 +62,7 @@ public:
         sources_ = sources;
         source_tensors_ = tensors;
     }
-    void set_layouts(const std::vector<Layout>& by_tensor);
+    void set_layouts(const std::vector<Layout>& by_tensor, PlainMemory& memory);
 
     const Value& input(std::size_t slot) const override;
     const Value& output(std::size_t slot) const override;
@@ -75,6 +84,7 @@ private:
     mutable std::vector<PortTensor> inputs_;
     mutable std::vector<PortTensor> outputs_;
     std::vector<const Constant*> constants_;  // by input slot
+    PlainMemory* memory_ = nullptr;
     HostCall* call_ = nullptr;
     const Tap* tap_ = nullptr;
     std::vector<std::int64_t> rounds_;

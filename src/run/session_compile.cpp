@@ -7,20 +7,24 @@ void Session::Parts::prepare(bool main_as_cuts) {
     if (!options.tools.empty()) {
         instruments = std::make_unique<Instruments>(given, *engine, options, main_as_cuts);
     }
-    std::size_t cuts = 0;
+    bool any_cut = false;
     plan = make_plan(model(), [&](OpId id) {
         auto cut = instruments ? instruments->cut_at(id) : CutAt{};
         cut.after = cut.after || (!cut.around && options.cut(graph(), id));
-        cuts += cut.after || cut.around ? 1 : 0;
+        any_cut = any_cut || cut.after || cut.around;
         return cut;
     });
-    whole = cuts == 0;
+    whole = !any_cut;
     programs.clear();
     programs.resize(whole ? 1 : plan.segments.size());
     values.assign(graph().tensor_limit(), {});
     known.assign(graph().tensor_limit(), false);
+    cuts.clear();
     if (instruments) {
         instruments->prepare(plan);
+        for (const auto& segment : plan.segments) {
+            cuts.push_back(instruments->at(segment.ops.back()));
+        }
     }
 }
 

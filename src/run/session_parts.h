@@ -31,6 +31,7 @@ struct Session::Parts {
     Plan plan;
     bool whole = false;  // no cut: the engine is given the model as it is
     std::vector<Compiled> programs;
+    std::vector<Instruments::AtCut*> cuts;  // by segment; empty: no tools
     std::unique_ptr<Isolated> isolated;
 
     // Of the run under way, by TensorId.

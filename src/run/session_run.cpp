@@ -101,7 +101,7 @@ void Session::Parts::run_whole(const std::vector<NamedValue>& inputs, const Obse
 void Session::Parts::run_segment(std::size_t number, const Observer& observer) {
     const auto& segment = plan.segments[number];
     auto& compiled = programs[number];
-    auto* cut = instruments ? instruments->at(segment.ops.back()) : nullptr;
+    auto* cut = cuts.empty() ? nullptr : cuts[number];
     std::uint64_t spent = 0;
     if (cut != nullptr) {
         spent = run_at_ports(segment, compiled, *cut);
@@ -224,13 +224,13 @@ void Session::Parts::call_after(Instruments::AtCut& cut, OpId op) {
     for (std::size_t slot = 0; slot < outputs.size(); ++slot) {
         if (outputs[slot] != TensorId::none && known[index(outputs[slot])]) {
             auto& value = values[index(outputs[slot])];
-            if (instruments->modifies(cut) && stands_in(value, in)) {
+            if (cut.modifies && stands_in(value, in)) {
                 value = Value::copy(value.dtype(), value.shape(), value.bytes());
             }
             port.give_output(slot, value);
         }
     }
-    if (instruments->cut_at(op).around) {
+    if (cut.alone) {
         give_inputs(port, op, cut);
     }
     instruments->call(cut, Port::When::after);

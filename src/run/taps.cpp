@@ -47,7 +47,8 @@ public:
         : model_(model), site_(site), graph_(graph_at(model.graph, site.path)), dtypes_(model) {
         tap_.when = when;
         tap_.site = site_number;
-        spec_.type = "Tap";
+        const auto& probes = when == Port::When::before ? site.before : site.after;
+        spec_.type = any(probes, &Probe::modifies) ? "Tap" : "Look";
         spec_.domain = host_domain;
         spec_.name = fmt::format("trocar tap {}", number);
         number_ = static_cast<std::int64_t>(number);

@@ -45,8 +45,8 @@ trocar: input 'input': 'x.bin' has 6 bytes, but f32 1x3x224x224 takes 602112
 [exit 3]
 
 $ trocar run models/resnet18.onnx --fill random --shape batch=1 --cut NoSuchOp
-trocar: no op of the model matches --cut NoSuchOp
-  hint: `trocar summary models/resnet18.onnx` lists its ops
+trocar: no op of the model matches --cut type:NoSuchOp
+  hint: `trocar summary` lists its ops
 [exit 2]
 
 $ trocar run models/resnet18.onnx --fill random --shape batch=1 --repeat -1

@@ -298,14 +298,20 @@ bool holds_host_ops(const Graph& graph) {
 HostOps::HostOps(std::shared_ptr<Environment> environment, HostFunction function)
     : environment_(std::move(environment)),
       function_(std::move(function)),
+      look_(define(*this, "Look")),
       tap_(define(*this, "Tap")),
       call_(define(*this, "Call")) {
+    // Who only looks may share memory with other readers; who writes may not.
+    look_->infer_output_shape = infer_tap;
+    look_->get_alias_map = in_place;
+    look_->release_alias_map = release_in_place;
     tap_->infer_output_shape = infer_tap;
     tap_->get_may_inplace = in_place;
     tap_->release_may_inplace = release_in_place;
     const auto& library = environment_->library();
     constexpr const char* what = "take ops of the host";
     library.check(library.api()(create_domain, host_domain, &domain_), what);
+    library.check(library.api()(domain_add, domain_, look_.get()), what);
     library.check(library.api()(domain_add, domain_, tap_.get()), what);
     library.check(library.api()(domain_add, domain_, call_.get()), what);
 }

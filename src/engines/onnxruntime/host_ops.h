@@ -35,6 +35,7 @@ private:
     std::shared_ptr<Environment> environment_;
     HostFunction function_;
     std::exception_ptr failure_;
+    std::unique_ptr<Definition> look_;
     std::unique_ptr<Definition> tap_;
     std::unique_ptr<Definition> call_;
     CustomOpDomain* domain_ = nullptr;
