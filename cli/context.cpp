@@ -154,6 +154,14 @@ bool CommandContext::interrupted() const {
     return cli::interrupted();
 }
 
+std::filesystem::path CommandContext::cache_folder() const {
+    if (const auto named = process_environment("XDG_CACHE_HOME"); !named.empty()) {
+        return std::filesystem::path(named) / "trocar";
+    }
+    const auto home = process_environment("HOME");
+    return home.empty() ? std::filesystem::path{} : std::filesystem::path(home) / ".cache/trocar";
+}
+
 std::vector<Scalar> CommandContext::describe(const Model& model, bool with_engine) {
     std::vector<Scalar> all;
     if (!model.path.empty()) {

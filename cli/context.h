@@ -32,6 +32,7 @@ public:
     void isolate() override { guard_.enter(); }
     void doing(std::string_view what) override { guard_.doing(what); }
     bool interrupted() const override;
+    std::filesystem::path cache_folder() const override;
     std::vector<Scalar> describe(const Model& model, bool with_engine) override;
 
     void end_progress();

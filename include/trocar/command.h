@@ -59,6 +59,8 @@ public:
     // What is under way, for the message about such a crash: "running op 3 (Conv 'c')".
     virtual void doing(std::string_view what) = 0;
     virtual bool interrupted() const = 0;  // Ctrl-C: finish early and return a partial report
+    // Where a tool may keep what it can make anew; empty: nowhere.
+    virtual std::filesystem::path cache_folder() const { return {}; }
     // Model, sha256 of its file (when cheap: under 1 GB), engine, version, threads, seed, host,
     // cpu.
     virtual std::vector<Scalar> describe(const Model& model, bool with_engine) = 0;

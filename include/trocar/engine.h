@@ -39,6 +39,7 @@ struct Capabilities {
     bool deterministic = false;          // same inputs, same bits, whatever the threads
     bool host_calls = false;             // programs may hold ops of `host_domain`
     bool deployed = false;               // it can give the graph that it makes of a model
+    bool kernel_times = false;           // it can say what each op of a program took
 };
 
 // An engine as found on this machine.
@@ -80,12 +81,30 @@ struct CompileOptions {
         false;  // for a program that runs once: no arena, no pre-packing where that can be said
     // Called by ops of `host_domain`. What it throws ends the run and comes out of Program::run.
     HostFunction host = {};
+    bool time_kernels = false;  // for Program::take_times
 };
 
 // What an engine copied for itself when it compiled, where it tells.
 struct Footprint {
     std::optional<std::uint64_t> constant_bytes_copied;
     std::string unavailable;  // why not
+};
+
+// What an engine says of one op that it ran.
+struct KernelTime {
+    std::string op;                  // its name
+    double start_ns = 0;             // on the engine's clock
+    double spent_ns = 0;             // ops inside its subgraphs included, which are listed too
+    std::vector<Type> outputs = {};  // as they were; empty where it does not tell
+};
+struct TimedRun {
+    double start_ns = 0;  // on the engine's clock
+    double spent_ns = 0;
+    std::vector<KernelTime> kernels;  // in order of their ends
+};
+struct KernelTimes {
+    std::vector<TimedRun> runs;
+    double resolution_ns = 0;  // of the engine's clock
 };
 
 // A compiled model, ready to run. One thread at a time may run it.
@@ -98,6 +117,9 @@ public:
     // values are read in place. Throws Error(engine).
     virtual void run(std::span<const Value> inputs, std::span<Value> outputs) = 0;
     virtual Footprint footprint() const { return {}; }
+    // What the ops took in all runs so far, where CompileOptions::time_kernels asked for it; ends
+    // the timing. Throws Error(unsupported) where it did not, or the engine cannot tell.
+    virtual KernelTimes take_times();
 };
 
 class Engine {

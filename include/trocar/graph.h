@@ -17,6 +17,7 @@
 namespace trocar {
 
 class Graph;
+class Selector;
 
 // Handles are indices into their Graph. They stay valid until the graph is destroyed, also while
 // other ops and tensors come and go; a removed op's handle is never given out again.
@@ -238,6 +239,15 @@ public:
 
     // Puts a new op in the place of `op`; `spec.outputs` empty: it takes over all of its outputs.
     OpId replace(OpId op, OpSpec spec);
+
+    // The same at every op that a selector chooses; they return how many these are. A new op goes
+    // on the first output (insert_after), for all its readers, or on the first input
+    // (insert_before), for that op alone; a replacement takes over the inputs, the outputs and the
+    // name where `spec` has none. What one op refuses is thrown; those before it stay edited.
+    std::size_t remove(const Selector& selector);
+    std::size_t replace(const Selector& selector, const OpSpec& spec);
+    std::size_t insert_after(const Selector& selector, const OpSpec& spec);
+    std::size_t insert_before(const Selector& selector, const OpSpec& spec);
 
     // Makes `op` read `tensor` at `slot` (one past the last: a new input). Reorders where it must;
     // throws when that would make a cycle.

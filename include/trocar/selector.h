@@ -45,7 +45,8 @@ Selector with_dtype(DType dtype);  // declared type of one of its outputs, or of
 Selector where(Selector::Test predicate);
 
 // The text form: terms `Conv` (a type), `type:`, `name:`, `module:`, `index:3` or `index:3..9`,
-// `writes:`, `reads:`, `dtype:f16`, `all`, `none`; combined with & (also a comma between terms: or
+// `writes:`, `reads:`, `dtype:f16`, `pattern:'Conv -> Relu'` (see pattern.h), `all`, `none`;
+// combined with & (also a comma between terms: or
 // |), ! and parentheses; a term with odd characters in single quotes. Throws Error(usage) with the
 // place.
 Selector parse_selector(std::string_view text);

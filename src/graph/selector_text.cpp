@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "trocar/error.h"
+#include "trocar/pattern.h"
 #include "trocar/selector.h"
 
 namespace trocar {
@@ -125,7 +126,8 @@ private:
         }
     }
     static bool is_kind(std::string_view word) {
-        for (const auto* kind : {"type", "name", "module", "index", "writes", "reads", "dtype"}) {
+        for (const auto* kind :
+             {"type", "name", "module", "index", "writes", "reads", "dtype", "pattern"}) {
             if (word == kind) {
                 return true;
             }
@@ -145,6 +147,9 @@ private:
         }
         if (kind == "reads") {
             return reads(word);
+        }
+        if (kind == "pattern") {
+            return pattern(word).all();
         }
         if (kind == "index") {
             return indices(word, start);

@@ -44,6 +44,10 @@ Model Engine::deployed(const Model& /*model*/) {
                 fmt::format("{} does not tell what it makes of a model", info().name));
 }
 
+KernelTimes Program::take_times() {
+    throw Error(Fault::unsupported, "the program was not compiled to time its ops");
+}
+
 std::shared_ptr<Engine> open_engine(const EngineOptions& options) {
     std::vector<std::string_view> names;
     for (const auto* kind : engine_kinds()) {

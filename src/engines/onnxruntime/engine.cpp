@@ -27,8 +27,9 @@ EngineInfo blank_info() {
     info.name = engine_name;
     info.can.dialects = {"onnx"};
     info.can.deterministic = true;
-    info.can.host_calls = true;
     info.can.deployed = true;
+    info.can.kernel_times = true;
+    info.can.host_calls = true;
     return info;
 }
 

@@ -566,5 +566,25 @@ TEST(OrtEngines, RefuseALibraryThatIsNotOnnxRuntime) {
     EXPECT_NE(std::string(e.what()).find("it has no function OrtGetApiBase"), std::string::npos);
 }
 
+TEST_P(OrtEngine, TellsWhatOpsTookWhereItWasAsked) {
+    const auto model = one_op("Relu", {{"x", tensor(DType::f32)}}, {{"y", tensor(DType::f32)}});
+    const auto with = engine();
+    auto program = with->compile(model, {.time_kernels = true});
+    run(*program, {floats({-1, 2})});
+    run(*program, {floats({-1, 2, 3})});
+    const auto times = program->take_times();
+    ASSERT_EQ(2U, times.runs.size());
+    const auto& kernels = times.runs[1].kernels;
+    ASSERT_EQ(1U, kernels.size());
+    EXPECT_EQ("the_op", kernels[0].op);
+    EXPECT_LE(kernels[0].spent_ns, times.runs[1].spent_ns);
+    EXPECT_GE(kernels[0].start_ns, times.runs[1].start_ns);
+    EXPECT_EQ((std::vector{Type::tensor(DType::f32, Shape{3})}), kernels[0].outputs);
+    EXPECT_THROW(program->take_times(), Error);
+
+    auto silent = with->compile(model, {});
+    EXPECT_THROW(silent->take_times(), Error);
+}
+
 }  // namespace
 }  // namespace trocar

@@ -7,9 +7,11 @@
 #include <mutex>
 
 #include "engines/onnxruntime/host_ops.h"
+#include "engines/onnxruntime/kernel_times.h"
 #include "trocar/error.h"
 #include "trocar/format.h"
 #include "util/mapped_file.h"
+#include "util/scratch.h"
 
 namespace trocar::ort {
 
@@ -135,6 +137,9 @@ public:
     std::span<const std::string> output_names() const override { return output_names_; }
     void run(std::span<const Value> inputs, std::span<Value> outputs) override;
     Footprint footprint() const override { return footprint_; }
+    KernelTimes take_times() override;
+    // The folder that the engine writes its times to.
+    void set_times(std::unique_ptr<ScratchFolder> folder) { times_ = std::move(folder); }
 
 private:
     const Library& library() const { return environment_->library(); }
@@ -150,6 +155,7 @@ private:
     };
     std::vector<Lent> constants_;
     std::unique_ptr<HostOps> host_ops_;  // nullptr: the program does not call back
+    std::unique_ptr<ScratchFolder> times_;
     Session* session_ = nullptr;
     Footprint footprint_;
     std::optional<std::uint64_t> heap_growth_;
@@ -251,6 +257,15 @@ void OrtProgram::run(std::span<const Value> inputs, std::span<Value> outputs) {
         outputs[i] =
             Value(std::make_shared<OrtBody>(environment_, std::move(owned), std::move(from)));
     }
+}
+
+KernelTimes OrtProgram::take_times() {
+    if (times_ == nullptr) {
+        return Program::take_times();
+    }
+    const auto written = end_session_profiling(*environment_, session_);
+    const auto folder = std::move(times_);
+    return read_kernel_times(written);
 }
 
 // What the engine's allocator has in use; nullopt where it does not tell.
@@ -362,10 +377,15 @@ std::unique_ptr<Program> compile_program(const Compiler& compiler, const Model& 
     auto program = std::make_unique<OrtProgram>(compiler, model);
     SessionOptionsOwner session_options(compiler.environment->library());
     set_common(session_options, compiler, options);
+    set_files(session_options, files);
+    if (options.time_kernels) {
+        auto folder = std::make_unique<ScratchFolder>(compiler.scratch);
+        session_options.set(enable_profiling, (folder->path() / "kernels").c_str());
+        program->set_times(std::move(folder));
+    }
     if (options.host) {
         program->take_calls(session_options, options.host);
     }
-    set_files(session_options, files);
     if (stands_in_file(model)) {
         program->open_file(session_options, model.path.string());
         program->count_memory(false);

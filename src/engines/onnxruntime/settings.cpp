@@ -74,6 +74,8 @@ Settings parse_settings(const EngineOptions& options) {
     for (const auto& [key, value] : options.options) {
         if (key == "provider") {
             settings.provider = value;
+        } else if (key == "custom_ops") {
+            settings.custom_ops.push_back(value);
         } else if (key == "log") {
             settings.log_from = parse_severity(value);
         } else if (key.starts_with("config.") && key.size() > 7) {
@@ -86,11 +88,11 @@ Settings parse_settings(const EngineOptions& options) {
         settings.provider = "CPUExecutionProvider";
     }
     if (settings.on_cpu() && !settings.provider_options.empty()) {
-        throw Error(
-            Fault::usage,
-            fmt::format("the engine onnxruntime has no option '{}'",
-                        settings.provider_options.front().first),
-            "it takes provider=NAME and that provider's options, config.KEY=VALUE and log=LEVEL");
+        throw Error(Fault::usage,
+                    fmt::format("the engine onnxruntime has no option '{}'",
+                                settings.provider_options.front().first),
+                    "it takes provider=NAME and that provider's options, custom_ops=LIBRARY, "
+                    "config.KEY=VALUE and log=LEVEL");
     }
     return settings;
 }
@@ -115,6 +117,10 @@ void check_provider(const Library& library, const Settings& settings) {
 }
 
 void append_to(const Library& library, SessionOptions* options, const Settings& settings) {
+    for (const auto& path : settings.custom_ops) {
+        library.check(library.api()(register_library, options, path.c_str()),
+                      fmt::format("load custom ops from '{}'", path));
+    }
     if (settings.on_cpu()) {
         return;
     }

@@ -14,13 +14,14 @@ struct Settings {
     std::string provider = "CPUExecutionProvider";
     std::vector<std::pair<std::string, std::string>> provider_options;
     std::vector<std::pair<std::string, std::string>> config;  // session config entries
+    std::vector<std::string> custom_ops;                      // libraries that implement ops
     Severity log_from = Severity::warning;
 
     bool on_cpu() const { return provider == "CPUExecutionProvider"; }
 };
 
-// Options are provider=NAME, config.KEY=VALUE, log=verbose|info|warning|error; any other goes to
-// the provider. Throws Error(usage) on an option that nobody takes.
+// Options are provider=NAME, custom_ops=LIBRARY, config.KEY=VALUE, log=verbose|info|warning|error;
+// any other goes to the provider. Throws Error(usage) on an option that nobody takes.
 Settings parse_settings(const EngineOptions& options);
 
 // Throws Error(engine) when the library was built without the provider.

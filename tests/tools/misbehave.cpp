@@ -1,0 +1,20 @@
+// A tool that does what tools should not, for the tests: how=throw|crash|late.
+#include <trocar/tool_library.h>
+
+#include <csignal>
+#include <stdexcept>
+
+class Misbehave : public trocar::Tool {
+public:
+    explicit Misbehave(const trocar::ToolSettings& settings) {
+        const auto how = settings.text("how", "throw");
+        after(settings.selector("at", trocar::op("Gemm")), [how](const trocar::Port&) {
+            if (how == "crash") {
+                std::raise(SIGSEGV);
+            }
+            throw std::runtime_error("something is wrong");
+        });
+    }
+};
+
+TROCAR_TOOL(Misbehave, "Does what tools should not")
