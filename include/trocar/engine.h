@@ -96,7 +96,7 @@ struct KernelTime {
     std::string op;                  // its name
     double start_ns = 0;             // on the engine's clock
     double spent_ns = 0;             // ops inside its subgraphs included, which are listed too
-    std::vector<Type> outputs = {};  // as they were; empty where it does not tell
+    std::vector<Type> outputs = {};  // in the last run; empty where it does not tell
 };
 struct TimedRun {
     double start_ns = 0;  // on the engine's clock

@@ -37,12 +37,7 @@ public:
 
     void report(Profile& to) override {
         const auto times = runner_->program().take_times();
-        if (times.runs.size() < to.wall_ns.size() + 1) {
-            throw Error(Fault::engine,
-                        fmt::format("the engine timed {} of {} runs", times.runs.size(),
-                                    to.wall_ns.size() + 1),
-                        "fewer runs (--runs) may help");
-        }
+        keep_timed_runs(times.runs.size(), to);
         to.resolution_ns = times.resolution_ns;
         to.folded = deployed_.folded;
         for (std::size_t i = 0; i < ops_.size(); ++i) {
@@ -58,6 +53,23 @@ public:
     }
 
 private:
+    // An engine may stop its clock when it has written much.
+    static void keep_timed_runs(std::size_t timed, Profile& to) {
+        const auto made = to.wall_ns.size() + 1;  // and the cold one
+        if (timed >= made) {
+            return;
+        }
+        if (timed < 2) {
+            throw Error(Fault::engine, fmt::format("the engine timed {} of {} runs", timed, made),
+                        "--view source measures layers from outside");
+        }
+        for (auto* list : {&to.wall_ns, &to.begin_ns, &to.plain_ns}) {
+            list->resize(std::min(list->size(), timed - 1));
+        }
+        to.notes.push_back(
+            fmt::format("the engine timed the first {} of {} runs only", timed, made));
+    }
+
     void add_part(std::size_t number, Profile& to) const {
         auto& part = to.parts.emplace_back();
         const auto& op = deployed_.model.graph.op(ops_[number]);

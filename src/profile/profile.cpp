@@ -42,6 +42,31 @@ constexpr std::size_t least_runs = 5;
 // The engine keeps every time in memory until it is asked: so many are enough.
 constexpr std::size_t most_samples = 200'000;
 
+// With those of subgraphs: the engine times them too.
+std::size_t count_ops(const Graph& graph) {
+    std::size_t count = graph.op_count();
+    for (const auto id : graph.ops()) {
+        for (const auto& body : graph.op(id).subgraphs()) {
+            count += body ? count_ops(*body) : 0;
+        }
+    }
+    return count;
+}
+
+// A program is given no values for inputs that have a default.
+void check_overrides(const Graph& graph, const std::vector<NamedValue>& inputs) {
+    for (const auto& input : inputs) {
+        const auto id = graph.find_tensor(input.name);
+        if (id && graph.tensor(*id).constant) {
+            throw Error(Fault::unsupported,
+                        fmt::format("input '{}' has a default, and a profile is of the model with "
+                                    "its defaults",
+                                    input.name),
+                        "leave it out");
+        }
+    }
+}
+
 // Profiled and plain runs take turns, and turns in who comes first: what the machine does meanwhile
 // falls on both.
 void run_in_turns(profiling::Runner& plain, profiling::Instrument& profiled, std::size_t ops,
@@ -97,6 +122,7 @@ void count_events(profiling::Runner& plain, Profile& to) {
 
 Profile profile(const Model& model, const std::shared_ptr<Engine>& engine,
                 const std::vector<NamedValue>& inputs, const ProfileOptions& options) {
+    check_overrides(model.graph, inputs);
     Profile result;
     result.view = options.view;
     const auto begin = now_ns();
@@ -108,7 +134,7 @@ Profile profile(const Model& model, const std::shared_ptr<Engine>& engine,
                               : profiling::time_layers(model, engine, inputs, options.cut);
     result.cold_plain_ns = plain.run();
     result.cold_ns = profiled->run();
-    run_in_turns(plain, *profiled, model.graph.op_count(), options, result);
+    run_in_turns(plain, *profiled, count_ops(model.graph), options, result);
     profiled->report(result);
     count_events(plain, result);
     result.steady = steady_start(result.wall_ns);

@@ -85,6 +85,11 @@ private:
         auto name = event.value("name", "");
         const auto category = event.value("cat", "");
         if (category == "Session" && name == "model_run") {
+            if (!times_.runs.empty()) {
+                for (auto& kernel : times_.runs.back().kernels) {
+                    kernel.outputs = {};
+                }
+            }
             run_.start_ns = event.value("ts", 0.0) * microsecond;
             run_.spent_ns = (event.value("dur", 0.0) + 0.5) * microsecond;
             times_.runs.push_back(std::move(run_));

@@ -104,14 +104,16 @@ Section machine_section(const Findings& findings) {
     s.push_back({"peak_bytes_per_second", "Peak bytes/s",
                  peaks ? Cell(peaks->bytes) : Cell::unavailable(why), Show::compact,
                  "measured: STREAM triad"});
-    s.push_back({"peak_live_bytes", "Peak memory",
-                 profile.peak_bytes ? Cell(*profile.peak_bytes)
-                                    : Cell::unavailable("sizes of tensors are not known"),
-                 Show::bytes,
-                 profile.peak_part < profile.parts.size()
-                     ? fmt::format("of tensors, each with memory of its own; at {}",
-                                   profile.parts[profile.peak_part].name)
-                     : ""});
+    s.push_back(
+        {"peak_live_bytes", "Peak memory",
+         profile.peak_bytes ? Cell(*profile.peak_bytes)
+                            : Cell::unavailable("sizes of tensors are not known"),
+         Show::bytes,
+         profile.peak_part < profile.parts.size()
+             ? fmt::format("of {}, each with memory of its own; at {}",
+                           profile.view == View::deployed ? "tensors" : "tensors between layers",
+                           profile.parts[profile.peak_part].name)
+             : ""});
     const auto& counts = profile.counts;
     const auto none = Cell::unavailable(profile.counts_unavailable);
     s.push_back({"cycles", "Cycles", counts ? Cell(counts->cycles) : none, Show::compact,
