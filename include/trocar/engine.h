@@ -72,6 +72,13 @@ public:
     virtual Value output(std::size_t slot, DType dtype, const Shape& shape) = 0;
     // Makes an output a copy of `value`, unless it stands there already.
     virtual void give(std::size_t slot, const Value& value) = 0;
+    // Calls `work` with 0 … `parts` - 1, on the engine's threads where it lends them. `work` must
+    // not throw.
+    virtual void together(std::size_t parts, const std::function<void(std::size_t)>& work) {
+        for (std::size_t part = 0; part < parts; ++part) {
+            work(part);
+        }
+    }
 };
 using HostFunction = std::function<void(std::int64_t site, HostCall& call)>;
 

@@ -3,12 +3,15 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
 
 #include "trocar/value.h"
 
 namespace trocar {
+
+class Port;
 
 // How the finite numbers of a tensor are spread between the smallest and the largest.
 struct Distribution {
@@ -57,7 +60,10 @@ struct StatisticsOptions {
     };
     Spread spread = Spread::sampled;
     std::size_t sample = 1024;
-    int threads = 1;  // for large tensors; the result does not depend on it
+    // For large tensors; the result does not depend on either. `together` calls its second
+    // argument with every part, as Port::together does, in the place of threads of our own.
+    int threads = 1;
+    std::function<void(std::size_t parts, const std::function<void(std::size_t)>&)> together = {};
 };
 
 // Can statistics be made of it? Dense host tensors of numbers.
@@ -69,6 +75,8 @@ Statistics statistics(const Value& value, const StatisticsOptions& options = {})
 // The same of dense bytes.
 Statistics statistics(DType dtype, Bytes bytes, std::size_t element_count,
                       const StatisticsOptions& options = {});
+// The same of an output of the op at a port, with the threads that the port has.
+Statistics statistics(const Port& port, std::size_t slot, StatisticsOptions options = {});
 
 // Single answers, faster than all of them.
 double max_abs(const Value& value);         // of the finite numbers; NaN without any

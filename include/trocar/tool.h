@@ -99,6 +99,9 @@ public:
     Writable make_output(std::size_t slot, DType dtype, Shape shape);
     // Before the op: do not run it. All outputs that are read must be set. For probes `may_skip`.
     virtual void skip() = 0;
+    // Calls `work` with 0 … `parts` - 1: at a tap on the engine's threads, which are awake and have
+    // nothing to do meanwhile; else on this thread alone. `work` must not throw.
+    virtual void together(std::size_t parts, const std::function<void(std::size_t)>& work) const;
     // Ends the run when this callback returns: Session::run then gives no outputs.
     void stop() { state_->stopped = true; }
 

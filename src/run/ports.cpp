@@ -303,6 +303,10 @@ void SitePort::set_output(std::size_t slot, Value value) {
     t.value = std::move(value);
 }
 
+void SitePort::together(std::size_t parts, const std::function<void(std::size_t)>& work) const {
+    call_ != nullptr ? call_->together(parts, work) : Port::together(parts, work);
+}
+
 void SitePort::skip() {
     if (when_ != When::before || !may_skip_) {
         throw Error(Fault::usage, fmt::format("{} cannot be skipped here", describe()),

@@ -71,6 +71,7 @@ public:
     Writable writable_output(std::size_t slot) override;
     void set_output(std::size_t slot, Value value) override;
     void skip() override;
+    void together(std::size_t parts, const std::function<void(std::size_t)>& work) const override;
 
 private:
     static void give(PortTensor& tensor, Value value);

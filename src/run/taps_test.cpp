@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <map>
 
 #include "graph/test_graphs.h"
@@ -61,6 +63,26 @@ TEST(Taps, WatchTensorsWhoseRankIsNotDeclared) {
     EXPECT_EQ(seen["r"], (Shape{2, 3}));
     EXPECT_EQ(seen["t"], (Shape{3, 2}));
     EXPECT_EQ(outputs.at(0).value.as<float>()[1], 4);
+}
+
+TEST(Taps, WorkWithTheThreadsOfTheEngine) {
+    const auto model = unknown_rank_model();
+    EngineOptions engine;
+    engine.search = {TROCAR_SOURCE_DIR "/.deps/onnxruntime-1.31.1"};
+    for (const auto lowering : {Lowering::tap, Lowering::cut}) {
+        std::vector<std::atomic<int>> done(1000);
+        Tool tool;
+        tool.after(named("t"), [&](const Port& p) {
+            p.together(done.size(), [&](std::size_t part) { ++done[part]; });
+        });
+        SessionOptions options;
+        options.tools = {&tool};
+        options.lowering = lowering;
+        Session session(model, engine, options);
+        session.run({{"x", list<float>(DType::f32, {1, 2, 3, 4})},
+                     {"shape", list<std::int64_t>(DType::i64, {2, 2})}});
+        EXPECT_TRUE(std::all_of(done.begin(), done.end(), [](const auto& n) { return n == 1; }));
+    }
 }
 
 }  // namespace

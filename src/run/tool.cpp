@@ -32,6 +32,12 @@ std::string Port::describe() const {
     return graph_->describe(id_);
 }
 
+void Port::together(std::size_t parts, const std::function<void(std::size_t)>& work) const {
+    for (std::size_t part = 0; part < parts; ++part) {
+        work(part);
+    }
+}
+
 Writable Port::make_output(std::size_t slot, DType dtype, Shape shape) {
     auto made = Value::tensor(dtype, std::move(shape));
     const auto bytes = made.mutable_bytes();

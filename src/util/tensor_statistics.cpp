@@ -9,6 +9,7 @@
 
 #include "trocar/error.h"
 #include "trocar/statistics.h"
+#include "trocar/tool.h"
 #include "util/code_statistics.h"
 #include "util/distribution.h"
 #include "util/elements.h"
@@ -236,13 +237,19 @@ void add_part(DType dtype, Bytes bytes, std::size_t first, std::size_t end, Part
 
 // The sums of all parts, added in order whoever made them.
 template <class T>
-NumberSums sums_of_parts(DType dtype, Bytes bytes, int threads, Statistics& statistics) {
+NumberSums sums_of_parts(DType dtype, Bytes bytes, const StatisticsOptions& options,
+                         Statistics& statistics) {
     const auto count = statistics.count;
     std::vector<Part> parts((count + part_numbers - 1) / part_numbers);
-    work_together(threads, parts.size(), [&](std::size_t i) {
+    const auto work = [&](std::size_t i) {
         add_part<T>(dtype, bytes, i * part_numbers, std::min(count, (i + 1) * part_numbers),
                     parts[i]);
-    });
+    };
+    if (options.together && parts.size() > 1) {
+        options.together(parts.size(), work);
+    } else {
+        work_together(options.threads, parts.size(), work);
+    }
     NumberSums sums;
     for (const auto& part : parts) {
         merge(sums, part.sums);
@@ -258,7 +265,7 @@ Statistics of_numbers(DType dtype, Bytes bytes, std::size_t count,
                       const StatisticsOptions& options) {
     Statistics statistics;
     statistics.count = count;
-    const auto sums = sums_of_parts<T>(dtype, bytes, options.threads, statistics);
+    const auto sums = sums_of_parts<T>(dtype, bytes, options, statistics);
     Reader<T> reader(dtype, bytes);
     fill(statistics, sums);
     if (!squares_fit(sums)) {
@@ -341,6 +348,13 @@ Statistics statistics(DType dtype, Bytes bytes, std::size_t element_count,
 Statistics statistics(const Value& value, const StatisticsOptions& options) {
     require_statistics(value);
     return statistics(value.dtype(), value.bytes(), value.element_count(), options);
+}
+
+Statistics statistics(const Port& port, std::size_t slot, StatisticsOptions options) {
+    options.together = [&port](std::size_t parts, const std::function<void(std::size_t)>& work) {
+        port.together(parts, work);
+    };
+    return statistics(port.output(slot), options);
 }
 
 double max_abs(const Value& value) {

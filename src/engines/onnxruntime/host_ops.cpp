@@ -121,6 +121,14 @@ public:
         }
     }
 
+    void together(std::size_t parts, const std::function<void(std::size_t)>& work) override {
+        const auto call = [](void* data, std::size_t part) {
+            (*static_cast<const std::function<void(std::size_t)>*>(data))(part);
+        };
+        check(api()(kernel_together, context_, call, parts, 0,
+                    const_cast<void*>(static_cast<const void*>(&work))));
+    }
+
 private:
     const Api& api() const { return environment_->api(); }
     void check(Status* status) const { environment_->library().check(status, "call back"); }

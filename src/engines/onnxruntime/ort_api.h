@@ -223,6 +223,8 @@ inline constexpr Function<Status*(KernelContext*, std::size_t, const std::int64_
 inline constexpr Function<Status*(const ShapeInferContext*, std::size_t, TensorInfo**)> infer_input{268, "ShapeInferContext_GetInputTypeShape"};
 inline constexpr Function<Status*(const ShapeInferContext*, const char*, const OpAttribute**)> infer_attribute{269, "ShapeInferContext_GetAttribute"};
 inline constexpr Function<Status*(const ShapeInferContext*, std::size_t, const TensorInfo*)> infer_output{270, "ShapeInferContext_SetOutputTypeShape"};
+inline constexpr Function<Status*(const KernelContext*, void (*work)(void*, std::size_t), std::size_t total, std::size_t batches, void* data)>
+    kernel_together{274, "KernelContext_ParallelFor"};
 inline constexpr Function<Status*(const OpAttribute*, int type, void* data, std::size_t size, std::size_t* given)> read_attribute{272, "ReadOpAttr"};
 
 // Memory

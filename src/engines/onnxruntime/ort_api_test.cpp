@@ -48,7 +48,8 @@ std::vector<Entry> declared() {
         create_allocator, release_allocator, get_allocator_stats, get_pair, release_pairs,
         create_status, create_domain, domain_add, add_domain, release_domain, register_library,
         kernel_integer, kernel_input_count, kernel_output_count, kernel_input, kernel_output,
-        get_dimension_names, infer_input, infer_attribute, infer_output, read_attribute);
+        get_dimension_names, infer_input, infer_attribute, infer_output, kernel_together,
+        read_attribute);
 }
 
 // Facts of the ABI: the last slot of each version of the table.
@@ -88,6 +89,7 @@ const std::map<std::string, std::size_t> facts{
     {"ShapeInferContext_GetAttribute", 269},
     {"ShapeInferContext_SetOutputTypeShape", 270},
     {"ReadOpAttr", 272},
+    {"KernelContext_ParallelFor", 274},
     {"CreateTensorAsOrtValue", 48},
     {"CreateTensorWithDataAsOrtValue", 49},
     {"IsTensor", 50},

@@ -113,7 +113,6 @@ DumpOptions dump_options(const Options& options, const std::vector<Scalar>& desc
     dump.statistics.spread =
         options.exact ? StatisticsOptions::Spread::exact : StatisticsOptions::Spread::sampled;
     dump.statistics.sample = 4096;
-    dump.statistics.threads = context.threads();
     dump.histograms = options.histograms;
     dump.first_bad = options.first_bad;
     dump.about = about(options, described);

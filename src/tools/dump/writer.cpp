@@ -159,7 +159,7 @@ struct DumpWriter::Parts {
             record.bytes = byte_size(value.dtype(), value.element_count());
         }
         if (has_statistics(value)) {
-            record.statistics = statistics(value, options.statistics);
+            record.statistics = statistics(port, slot, options.statistics);
         }
         record.hash = dump_hash(value, options.hash);
         if (value.kind() != Value::Kind::none) {
