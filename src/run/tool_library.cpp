@@ -64,7 +64,7 @@ std::int64_t ToolSettings::integer(std::string_view key, std::int64_t otherwise)
 
 Selector ToolSettings::selector(std::string_view key, Selector otherwise) const {
     const auto* value = find(key);
-    return value != nullptr ? parse_selector(*value) : otherwise;
+    return value != nullptr ? parse_selector(*value) : std::move(otherwise);
 }
 
 std::vector<std::string> ToolSettings::unused() const {
