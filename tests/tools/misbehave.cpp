@@ -10,6 +10,7 @@ public:
         const auto how = settings.text("how", "throw");
         after(settings.selector("at", trocar::op("Gemm")), [how](const trocar::Port&) {
             if (how == "crash") {
+                std::signal(SIGSEGV, SIG_DFL);  // a sanitizer's handler would report it instead
                 std::raise(SIGSEGV);
             }
             throw std::runtime_error("something is wrong");
