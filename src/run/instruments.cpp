@@ -234,7 +234,8 @@ void Instruments::call_at_constants() {
         auto& port = *constant_ports_[i];
         port.open();
         const auto output = site.graph->op(site.op).outputs[0];
-        port.give_output(0, Value::of(*constants_[index(output)]));
+        const auto value = Value::of(*constants_[index(output)]);
+        port.give_output(0, value);
         call_probes(site.after, port);
         port.end();
         if (state_.stopped) {

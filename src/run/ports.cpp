@@ -101,6 +101,7 @@ void SitePort::open() {
             t.here = false;
             t.fetched = false;
             t.changed = false;
+            t.at = nullptr;
         }
     }
 }
@@ -156,8 +157,10 @@ void SitePort::close(HostCall& call, const Tap& tap) {
 void SitePort::end() {
     for (auto* list : {&inputs_, &outputs_}) {
         for (auto& t : *list) {
-            t.value = {};
-            t.plain.reset();
+            if (t.fetched) {
+                t.value = {};
+                t.plain.reset();
+            }
         }
     }
     call_ = nullptr;
@@ -178,12 +181,6 @@ Value SitePort::leaving(const PortTensor& tensor) {
     return blocked;
 }
 
-void SitePort::give(PortTensor& tensor, Value value) {
-    tensor.here = true;
-    tensor.fetched = true;
-    tensor.value = std::move(value);
-}
-
 PortTensor& SitePort::tensor(std::vector<PortTensor>& list, std::size_t slot,
                              const char* what) const {
     if (slot >= list.size()) {
@@ -198,7 +195,9 @@ void SitePort::fetch(PortTensor& t, const std::vector<PortTensor>& list, std::si
     if (t.fetched) {
         return;
     }
-    if (t.here) {
+    if (t.at != nullptr) {
+        t.value = *t.at;
+    } else if (t.here && call_ != nullptr) {
         t.value = call_->input(*place_in_tap(*tap_, &list == &outputs_, slot));
     } else if (&list == &inputs_ && constants_[slot] != nullptr) {
         t.value = Value::of(*constants_[slot]);

@@ -12,8 +12,9 @@ namespace trocar {
 
 // One tensor at a port while it is open.
 struct PortTensor {
-    bool here = false;     // the port can give it
-    bool fetched = false;  // `value` is it
+    bool here = false;          // the port can give it
+    bool fetched = false;       // `value` is it
+    const Value* at = nullptr;  // where it stands until it is asked for; nullptr: elsewhere
     Value value;
     bool changed = false;            // `value` is not what came in
     const Layout* layout = nullptr;  // nullptr: plain
@@ -43,10 +44,12 @@ public:
     // Gives the engine what the tap passes on.
     void close(HostCall& call, const Tap& tap);
 
-    // At a cut: the values there are. Those that are not given cannot be asked for.
+    // At a cut: the values there are, which must stay where they are until the port ends. Those
+    // that are not given cannot be asked for.
     void open();
-    void give_input(std::size_t slot, Value value) { give(inputs_[slot], std::move(value)); }
-    void give_output(std::size_t slot, Value value) { give(outputs_[slot], std::move(value)); }
+    void give_input(std::size_t slot, const Value& value) { give(inputs_[slot], value); }
+    void give_constant(std::size_t slot) { inputs_[slot].here = true; }
+    void give_output(std::size_t slot, const Value& value) { give(outputs_[slot], value); }
     // After the callbacks.
     const PortTensor& input_tensor(std::size_t slot) const { return inputs_[slot]; }
     const PortTensor& output_tensor(std::size_t slot) const { return outputs_[slot]; }
@@ -74,7 +77,10 @@ public:
     void together(std::size_t parts, const std::function<void(std::size_t)>& work) const override;
 
 private:
-    static void give(PortTensor& tensor, Value value);
+    static void give(PortTensor& tensor, const Value& value) {
+        tensor.here = true;
+        tensor.at = &value;
+    }
     PortTensor& tensor(std::vector<PortTensor>& list, std::size_t slot, const char* what) const;
     const Value& read(std::vector<PortTensor>& list, std::size_t slot, const char* what) const;
     void fetch(PortTensor& tensor, const std::vector<PortTensor>& list, std::size_t slot) const;

@@ -135,7 +135,7 @@ void Session::Parts::give_inputs(SitePort& port, OpId op, const Instruments::AtC
         if (constant == nullptr) {
             port.give_input(slot, values[index(inputs[slot])]);
         } else if (cut.constants) {
-            port.give_input(slot, Value::of(*constant));
+            port.give_constant(slot);
         }
     }
 }
