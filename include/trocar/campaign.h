@@ -94,7 +94,7 @@ struct LayerEffect {
 // One trial as it was drawn: all of its faults are there together.
 struct Trial {
     std::uint64_t number = 0;
-    std::vector<Fault> faults;
+    std::vector<ModelFault> faults;
     std::uint32_t stratum = 0;
     double weight = 1;  // likelihood ratio, where the sampling was not uniform
 };

@@ -80,7 +80,7 @@ struct Duration {
 };
 
 // One fault. A small value; its text is stable and reads back.
-struct Fault {
+struct ModelFault {
     // The part of a constant that is stored sparse; `whole` for all others.
     enum class Part { whole, values, indices };
 
@@ -91,18 +91,18 @@ struct Fault {
     Effect effect = {};
     Duration duration = {};
 
-    bool operator==(const Fault&) const = default;
+    bool operator==(const ModelFault&) const = default;
 };
 
 // "'conv1.weight'>'/conv1/Conv' [3,0,1,1] flip 30": tensor, the reader where only one sees it, the
 // elements, the effect, and when unless always: "transient 5", "every 3 from 1". Names stand in
 // single quotes unless they are plain. `.values` or `.indices` after the name for sparse constants.
-std::string text(const Fault& fault);
+std::string text(const ModelFault& fault);
 // Several at once are joined by " + ".
-std::string text(std::span<const Fault> faults);
-std::vector<Fault> parse_faults(std::string_view text);  // throws Error(usage) with the place
+std::string text(std::span<const ModelFault> faults);
+std::vector<ModelFault> parse_faults(std::string_view text);  // throws Error(usage) with the place
 // The same for equal faults, everywhere, for ever.
-std::uint64_t hash(std::span<const Fault> faults);
+std::uint64_t hash(std::span<const ModelFault> faults);
 
 // "30", "0,3,30", "23-30", "sign", "exponent", "mantissa", "all": bits of a type. Throws
 // Error(usage) on what the type does not have.
