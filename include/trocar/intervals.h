@@ -58,7 +58,7 @@ struct RateEstimate {
 };
 
 // A part of the population that was sampled by itself.
-struct Stratum {
+struct SampledStratum {
     std::uint64_t population = 0;
     std::uint64_t trials = 0;
     std::uint64_t events = 0;
@@ -69,7 +69,7 @@ struct Stratum {
 // non-event; the interval is Wilson's with as many trials as give that variance. A stratum that was
 // tried as a whole adds no uncertainty. One without trials may have any rate: it does not count for
 // `rate`, and widens the interval by all of its share.
-RateEstimate stratified_rate(std::span<const Stratum> strata, double confidence);
+RateEstimate stratified_rate(std::span<const SampledStratum> strata, double confidence);
 
 // Trials that belong together: the inputs that were run with one fault.
 struct Cluster {

@@ -89,7 +89,7 @@ TEST(Coverage, StrataThatDiffer) {
     }
     truth /= population;
     const auto share = coverage(truth, [&](Stream& s) {
-        std::vector<Stratum> strata;
+        std::vector<SampledStratum> strata;
         for (std::size_t h = 0; h < sizes.size(); ++h) {
             const auto marked =
                 static_cast<std::uint64_t>(rates[h] * static_cast<double>(sizes[h]) + 0.5);
@@ -103,7 +103,7 @@ TEST(Coverage, StrataThatDiffer) {
 
 TEST(Coverage, RareEventsInManyStrata) {
     const auto share = coverage(0.002, [](Stream& s) {
-        std::vector<Stratum> strata;
+        std::vector<SampledStratum> strata;
         for (int h = 0; h < 20; ++h) {
             strata.push_back({100000, 50, s.drawn(50, 100000, 200)});
         }

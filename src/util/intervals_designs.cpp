@@ -20,7 +20,7 @@ double count(std::uint64_t number) {
     return static_cast<double>(number);
 }
 
-void check(const Stratum& stratum) {
+void check(const SampledStratum& stratum) {
     if (stratum.events > stratum.trials || stratum.trials > stratum.population) {
         throw Error(Fault::usage, fmt::format("{} events in {} trials of a population of {} cannot "
                                               "be",
@@ -39,7 +39,7 @@ struct Sampled {
     std::size_t without_trials = 0;
 };
 
-Sampled sum_up(std::span<const Stratum> strata, double population) {
+Sampled sum_up(std::span<const SampledStratum> strata, double population) {
     Sampled sum;
     for (const auto& stratum : strata) {
         if (stratum.trials == 0) {
@@ -63,7 +63,7 @@ Sampled sum_up(std::span<const Stratum> strata, double population) {
 
 }  // namespace
 
-RateEstimate stratified_rate(std::span<const Stratum> strata, double confidence) {
+RateEstimate stratified_rate(std::span<const SampledStratum> strata, double confidence) {
     const double z = two_sided(confidence);
     double population = 0;
     for (const auto& stratum : strata) {

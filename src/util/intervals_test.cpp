@@ -165,7 +165,7 @@ TEST(Intervals, NumbersThatCannotBeAreRefused) {
     EXPECT_THROW(clopper_pearson(1, 2, std::nan("")), Error);
     EXPECT_THROW(sample_size(100, 0, 0.95), Error);
     EXPECT_THROW(margin_of(11, 10, 0.95), Error);
-    EXPECT_THROW(stratified_rate(std::vector<Stratum>{{10, 11, 0}}, 0.95), Error);
+    EXPECT_THROW(stratified_rate(std::vector<SampledStratum>{{10, 11, 0}}, 0.95), Error);
     EXPECT_THROW(clustered_rate(std::vector<Cluster>{{1, 2}}, 0.95), Error);
     EXPECT_THROW(weighted_rate(std::vector<WeightedTrial>{{-1, false}}, 0.95), Error);
 }
@@ -190,7 +190,7 @@ TEST(SampleSize, MarginsAreItsInverse) {
 }
 
 TEST(StratifiedRate, WeighsByPopulation) {
-    const std::vector<Stratum> strata{{900, 100, 10}, {100, 100, 50}};
+    const std::vector<SampledStratum> strata{{900, 100, 10}, {100, 100, 50}};
     const auto estimate = stratified_rate(strata, 0.95);
     EXPECT_DOUBLE_EQ(0.9 * 0.1 + 0.1 * 0.5, estimate.rate);
     EXPECT_LT(estimate.interval.low, estimate.rate);
@@ -199,14 +199,16 @@ TEST(StratifiedRate, WeighsByPopulation) {
 }
 
 TEST(StratifiedRate, OfOneStratumIsNearWilsons) {
-    const auto one = stratified_rate(std::vector<Stratum>{{1000000, 1000, 50}}, 0.95).interval;
+    const auto one =
+        stratified_rate(std::vector<SampledStratum>{{1000000, 1000, 50}}, 0.95).interval;
     const auto score = wilson(50, 1000, 0.95, 1000000);
     EXPECT_NEAR(score.low, one.low, 1e-5);
     EXPECT_NEAR(score.high, one.high, 1e-5);
 }
 
 TEST(StratifiedRate, IsExactWhereAllWasTried) {
-    const auto estimate = stratified_rate(std::vector<Stratum>{{10, 10, 3}, {30, 30, 0}}, 0.95);
+    const auto estimate =
+        stratified_rate(std::vector<SampledStratum>{{10, 10, 3}, {30, 30, 0}}, 0.95);
     EXPECT_DOUBLE_EQ(3. / 40, estimate.rate);
     EXPECT_DOUBLE_EQ(estimate.rate, estimate.interval.low);
     EXPECT_DOUBLE_EQ(estimate.rate, estimate.interval.high);
@@ -215,19 +217,20 @@ TEST(StratifiedRate, IsExactWhereAllWasTried) {
 
 TEST(StratifiedRate, WithoutEventsHasAnUpperBound) {
     const auto estimate =
-        stratified_rate(std::vector<Stratum>{{100000, 500, 0}, {100000, 500, 0}}, 0.95);
+        stratified_rate(std::vector<SampledStratum>{{100000, 500, 0}, {100000, 500, 0}}, 0.95);
     EXPECT_EQ(0, estimate.interval.low);
     EXPECT_GT(estimate.interval.high, 0.002);
     EXPECT_LT(estimate.interval.high, 0.008);
 }
 
 TEST(StratifiedRate, AStratumWithoutTrialsMayHaveAnyRate) {
-    const auto estimate = stratified_rate(std::vector<Stratum>{{80, 80, 8}, {20, 0, 0}}, 0.95);
+    const auto estimate =
+        stratified_rate(std::vector<SampledStratum>{{80, 80, 8}, {20, 0, 0}}, 0.95);
     EXPECT_DOUBLE_EQ(0.1, estimate.rate);
     EXPECT_DOUBLE_EQ(0.08, estimate.interval.low);
     EXPECT_DOUBLE_EQ(0.28, estimate.interval.high);
     EXPECT_THAT(estimate.notes, ElementsAre(HasSubstr("1 stratum without trials, 20 %")));
-    const auto nothing = stratified_rate(std::vector<Stratum>{{20, 0, 0}}, 0.95);
+    const auto nothing = stratified_rate(std::vector<SampledStratum>{{20, 0, 0}}, 0.95);
     EXPECT_TRUE(std::isnan(nothing.rate));
     EXPECT_EQ(1, nothing.interval.high);
 }
