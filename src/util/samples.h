@@ -4,6 +4,8 @@
 #include <span>
 #include <vector>
 
+#include "trocar/intervals.h"
+
 namespace trocar {
 
 // Statistics of repeated measurements that assume nothing of how they are distributed.
@@ -11,10 +13,6 @@ namespace trocar {
 // The value below which a share `q` of the samples lies, interpolated. 0 for no samples.
 double quantile(std::vector<double> samples, double q);
 
-struct Interval {
-    double low = 0;
-    double high = 0;
-};
 // Holds the true median with a probability of at least 95 %, by order statistics. With fewer than
 // 6 samples no interval does: it is then that of all samples.
 Interval median_interval(std::vector<double> samples);

@@ -1,0 +1,242 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "store/test_campaign.h"
+#include "trocar/error.h"
+#include "util/files.h"
+#include "util/test_folder.h"
+
+namespace trocar {
+namespace {
+
+using namespace testing;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string refusal(const std::function<void()>& what) {
+    try {
+        what();
+    } catch (const Error& e) {
+        return e.what();
+    }
+    return "no error";
+}
+
+class Stores : public ::testing::Test {
+protected:
+    std::filesystem::path file(const char* name = "run.db") const { return folder_ / name; }
+
+    CampaignStore filled(const char* name, std::uint64_t first, std::uint64_t last) {
+        auto store = CampaignStore::create(file(name), small_header());
+        work(store, first, last);
+        return store;
+    }
+
+    void sql(const char* name, const std::string& statements) {
+        sqlite3* connection = nullptr;
+        ASSERT_EQ(sqlite3_open(file(name).c_str(), &connection), SQLITE_OK);
+        EXPECT_EQ(sqlite3_exec(connection, statements.c_str(), nullptr, nullptr, nullptr),
+                  SQLITE_OK)
+            << sqlite3_errmsg(connection);
+        sqlite3_close(connection);
+    }
+
+    TestFolder folder_;
+};
+
+TEST_F(Stores, GiveBackWhatWasPutIn) {
+    filled("run.db", 0, 20);
+    const auto store = CampaignStore::read(file());
+    EXPECT_EQ(store.header().campaign, small_header().campaign);
+    EXPECT_EQ(store.header().hash.size(), 64u);
+    EXPECT_EQ(store.header().context, small_header().context);
+    EXPECT_EQ(store.header().created.size(), 20u);
+    EXPECT_EQ(store.header().finished, "");
+    EXPECT_EQ(store.result_count(), 40u);
+    EXPECT_EQ(store.trial_count(), 20u);
+    EXPECT_EQ(store.strata().at(1).name, "weights / conv2");
+    EXPECT_EQ(store.strata().at(1).bit, -1);
+    std::uint64_t at = 0;
+    store.each_result([&](const TrialResult& result) {
+        EXPECT_EQ(result, result_of_trial(at / 2, at % 2));
+        ++at;
+        return true;
+    });
+    EXPECT_EQ(at, 40u);
+    EXPECT_EQ(store.fault(3), fault_of_trial(3));
+    EXPECT_EQ(store.fault(99), std::nullopt);
+    EXPECT_EQ(store.results_of(4).at(1), result_of_trial(4, 1));
+    EXPECT_EQ(store.effects_of(4).at(3).bad, 1u);
+    EXPECT_TRUE(std::isnan(store.effects_of(4).at(3).max_abs));
+    EXPECT_EQ(store.golden(1), golden_of(1));
+    EXPECT_EQ(store.golden(2), std::nullopt);
+}
+
+TEST_F(Stores, KnowWhatIsDone) {
+    auto store = CampaignStore::create(file(), small_header());
+    work(store, 5, 8);
+    const auto one = result_of_trial(9, 1);
+    store.append({&one, 1});
+    EXPECT_FALSE(store.done().contains(9, 1)) << "not committed";
+    store.commit();
+    const auto done = store.done();
+    EXPECT_EQ(done.size(), 7u);
+    for (std::uint64_t trial = 0; trial < 12; ++trial) {
+        for (std::uint64_t input = 0; input < 3; ++input) {
+            EXPECT_EQ(done.contains(trial, input),
+                      (trial >= 5 && trial < 8 && input < 2) || (trial == 9 && input == 1));
+        }
+    }
+    EXPECT_EQ(store.done(6, 6).size(), 2u);
+}
+
+TEST_F(Stores, AreTheSameWhateverTheOrder) {
+    const auto straight = filled("a.db", 0, 30).digest();
+    auto store = CampaignStore::create(file("b.db"), small_header(), {3, 0});
+    work(store, 20, 30);
+    work(store, 0, 11);
+    work(store, 5, 25);
+    EXPECT_EQ(store.digest(), straight);
+    EXPECT_NE(filled("c.db", 0, 29).digest(), straight);
+}
+
+TEST_F(Stores, TakeTheSameRowTwiceAndRefuseAnother) {
+    auto store = filled("run.db", 0, 3);
+    auto result = result_of_trial(2, 1);
+    store.append({&result, 1});
+    store.commit();
+    result.cosine = 0.5;
+    EXPECT_THAT(refusal([&] {
+                    store.append({&result, 1});
+                    store.commit();
+                }),
+                HasSubstr("another row for trial 2, input 1"));
+}
+
+TEST_F(Stores, KeepSessionsAndAudits) {
+    {
+        auto store = CampaignStore::create(file(), small_header());
+        auto run = store.begin_run();
+        EXPECT_EQ(run, 1u);
+        store.update_run({run, "", "", 10, 1.5, {{"prefix", 0.75}}});
+        store.update_run({run, "", "then", 20, 2.5, {{"prefix", 0.5}}});
+        const AuditRecord audit{run, 4, 0, false, "max_abs"};
+        store.add_audits({&audit, 1});
+        EXPECT_EQ(store.begin_run(), 2u);
+        store.finish();
+    }
+    const auto store = CampaignStore::read(file());
+    ASSERT_EQ(store.runs().size(), 2u);
+    EXPECT_EQ(store.runs()[0].trials, 20u);
+    EXPECT_EQ(store.runs()[0].saved.at(0).second, 0.5);
+    EXPECT_NE(store.runs()[0].started, "");
+    EXPECT_EQ(store.runs()[1].ended, "");
+    EXPECT_EQ(store.audits().at(0).difference, "max_abs");
+    EXPECT_NE(store.header().finished, "");
+}
+
+TEST_F(Stores, SayInWhatAnotherCampaignDiffers) {
+    const auto store = CampaignStore::create(file(), small_header());
+    EXPECT_NO_THROW(store.require_same(small_header()));
+    const auto with = [&](auto change) {
+        auto header = small_header();
+        change(header);
+        return refusal([&] { store.require_same(header); });
+    };
+    EXPECT_THAT(with([](auto& h) { h.model_sha256 = "bb"; }), HasSubstr("another model: 'aa11'"));
+    EXPECT_THAT(with([](auto& h) { h.data_hash = ""; }), HasSubstr("another set of data"));
+    EXPECT_THAT(with([](auto& h) { h.engine_version = "1.20.1"; }), HasSubstr("version of the"));
+    EXPECT_THAT(with([](auto& h) { h.view = "source"; }), HasSubstr("another view"));
+    EXPECT_THAT(with([](auto& h) { h.seed = 8; }), HasSubstr("7 in the store, 8 here"));
+    EXPECT_THAT(with([](auto& h) { h.campaign = "model: digits.onnx\nseed: 8\n"; }),
+                HasSubstr("another campaign: 'seed: 7' in the store, 'seed: 8' here"));
+    EXPECT_EQ(with([](auto& h) { h.model = "elsewhere/digits.onnx"; }), "no error");
+}
+
+TEST_F(Stores, AreNotMistakenForOtherFiles) {
+    EXPECT_THAT(refusal([&] { CampaignStore::open(file("none.db")); }), HasSubstr("no such file"));
+    std::ofstream(file("text.db")) << "hello, this is not a database";
+    EXPECT_THAT(refusal([&] { CampaignStore::read(file("text.db")); }), HasSubstr("is not the"));
+    EXPECT_THAT(refusal([&] { CampaignStore::create(file("text.db"), small_header()); }),
+                HasSubstr("is not the store of a campaign"));
+    EXPECT_EQ(read_file(file("text.db")), "hello, this is not a database");
+    sql("other.db", "CREATE TABLE t (x)");
+    EXPECT_THAT(refusal([&] { CampaignStore::open(file("other.db")); }), HasSubstr("is not the"));
+    EXPECT_THAT(refusal([&] { CampaignStore::create(file("other.db"), small_header()); }),
+                HasSubstr("is not the store of a campaign"));
+    filled("run.db", 0, 2);
+    EXPECT_THAT(refusal([&] { CampaignStore::create(file(), small_header()); }),
+                HasSubstr("holds a campaign already"));
+    EXPECT_THAT(refusal([&] { CampaignStore::create("/nowhere/run.db", small_header()); }),
+                HasSubstr("cannot open '/nowhere/run.db': No such file"));
+    sql("run.db", "PRAGMA user_version = 2");
+    EXPECT_THAT(refusal([&] { CampaignStore::open(file()); }), HasSubstr("a newer trocar"));
+}
+
+TEST_F(Stores, SayWhenTheyAreDamaged) {
+    filled("run.db", 0, 200);
+    auto bytes = read_file(file());
+    for (const std::size_t length : {std::size_t{20}, std::size_t{5000}, bytes.size() / 2}) {
+        std::ofstream(file("cut.db"), std::ios::binary) << bytes.substr(0, length);
+        EXPECT_NE(refusal([&] { CampaignStore::read(file("cut.db")).digest(); }), "no error");
+    }
+    std::fill(bytes.begin() + 4096, bytes.end(), 'x');
+    std::ofstream(file("bad.db"), std::ios::binary) << bytes;
+    EXPECT_THAT(refusal([&] { CampaignStore::read(file("bad.db")).digest(); }),
+                HasSubstr("is damaged"));
+}
+
+TEST_F(Stores, AreMergedFromShards) {
+    const auto whole = filled("whole.db", 0, 30).digest();
+    filled("a.db", 0, 10).begin_run();
+    filled("b.db", 8, 21).begin_run();
+    filled("c.db", 20, 30);
+    const std::vector<std::filesystem::path> shards{file("c.db"), file("a.db"), file("b.db")};
+    const auto all = merge(shards, file("all.db"));
+    EXPECT_EQ(all.digest(), whole);
+    EXPECT_EQ(all.runs().size(), 2u);
+    EXPECT_THAT(refusal([&] { merge(shards, file("all.db")); }), HasSubstr("is there already"));
+}
+
+TEST_F(Stores, AreNotMergedWhenTheyDisagree) {
+    filled("a.db", 0, 10);
+    filled("b.db", 5, 12);
+    sql("b.db", "UPDATE results SET max_abs = 17 WHERE trial = 7 AND input = 0");
+    const std::vector<std::filesystem::path> shards{file("a.db"), file("b.db")};
+    EXPECT_THAT(refusal([&] { merge(shards, file("all.db")); }),
+                HasSubstr("b.db' and a shard before it disagree: it has another row for trial 7"));
+    auto header = small_header();
+    header.campaign += "trials: 3\n";
+    CampaignStore::create(file("c.db"), header);
+    const std::vector<std::filesystem::path> others{file("a.db"), file("c.db")};
+    EXPECT_THAT(refusal([&] { merge(others, file("all.db")); }), HasSubstr("another campaign"));
+    EXPECT_FALSE(std::filesystem::exists(file("all.db")));
+    EXPECT_FALSE(std::filesystem::exists(file("all.db.merging")));
+}
+
+TEST_F(Stores, AreExported) {
+    const auto store = filled("run.db", 0, 40);
+    store.export_to(file("trials.csv"));
+    const auto csv = read_file(file("trials.csv"));
+    EXPECT_TRUE(csv.starts_with("trial,input,outcome,golden_top,")) << csv.substr(0, 100);
+    EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 81);
+    EXPECT_THAT(csv, HasSubstr(",\"NaN, \"\"after\"\" conv\","));
+    EXPECT_THAT(csv, HasSubstr(",inf,"));
+    store.export_to(file("layers.json"), "rates_by_layer");
+    EXPECT_THAT(read_file(file("layers.json")), HasSubstr("{\"layer\":\"conv1\",\"trials\":14"));
+    store.export_to(file("all.json"), "everything");
+    EXPECT_THAT(read_file(file("all.json")), HasSubstr("\"sqnr_db\":\"inf\""));
+    EXPECT_THAT(refusal([&] { store.export_to(file("x.csv"), "result"); }),
+                HasSubstr("no table 'result'"));
+    EXPECT_THAT(refusal([&] { store.export_to(file("x.parquet")); }), HasSubstr("cannot tell"));
+    for (const auto& table : CampaignStore::tables()) {
+        EXPECT_NO_THROW(store.export_to(file("any.csv"), table)) << table;
+    }
+}
+
+}  // namespace
+}  // namespace trocar
