@@ -110,12 +110,17 @@ TEST_P(Identity, OfAcceleratedRunsAndBruteForce) {
     const auto fast = collect(model, inputs, options);
     options.brute_force = true;
     const auto plain = collect(model, inputs, options);
+    const Campaign drawn(model, engine(), inputs, options);
     ASSERT_EQ(plain.found.size(), fast.found.size());
     EXPECT_EQ(plain.layers, fast.layers);
     std::map<Outcome, int> outcomes;
     for (const auto& [key, result] : plain.found) {
         ++outcomes[result.outcome];
-        EXPECT_TRUE(fast.found.at(key) == result) << "trial " << key.first;
+        const auto& other = fast.found.at(key);
+        EXPECT_TRUE(other == result)
+            << "trial " << key.first << ": " << text(drawn.trial(key.first).faults) << ": "
+            << name(other.outcome) << " instead of " << name(result.outcome) << ", max_abs "
+            << other.max_abs << " instead of " << result.max_abs;
     }
     for (const auto& [outcome, count] : outcomes) {
         RecordProperty(name(outcome), count);
@@ -149,8 +154,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"lstm", View::deployed, activations, 400},
                       Case{"quantized", View::deployed, weights, 400},
                       Case{"quantized", View::deployed, activations, 400},
-                      Case{"if", View::source, activations, 200},
-                      Case{"if", View::source, Population::Target::inputs, 100},
+                      Case{"if", View::source, activations, 200, "random"},
+                      Case{"if", View::source, Population::Target::inputs, 100, "random"},
                       Case{"loop", View::source, activations, 100}),
     case_name);
 
