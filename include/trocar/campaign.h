@@ -40,6 +40,18 @@ struct Population {
     Duration duration = {};
 };
 
+// What makes a campaign faster than running the model for every fault, without changing a bit of
+// its results. All can be switched off.
+struct Accelerate {
+    bool prefix = true;    // begin at the op of the fault, from stored tensors; without it: nothing
+    bool dead = true;      // stop when every tensor has its golden bits again
+    bool region = true;    // recompute only the positions that a change can reach
+    bool channels = true;  // recompute only the output channels of a changed filter
+    bool screen = true;    // do not run what changes no bit
+    bool twins = true;     // run once what several trials have in common
+    std::size_t batch = 32;  // trials that go through the model side by side
+};
+
 // What a run with a fault did, from bad to good; the first that holds is the outcome.
 enum class Outcome {
     failed,  // the engine refused or crashed

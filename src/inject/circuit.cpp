@@ -1,0 +1,138 @@
+#include "inject/circuit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "trocar/error.h"
+
+namespace trocar::inject {
+
+namespace {
+
+bool is_spatial(const Op& op) {
+    return op.type == "Conv" || op.type == "FusedConv" || op.type == "ConvTranspose" ||
+           op.type == "MaxPool" || op.type == "AveragePool" || op.type == "GlobalAveragePool" ||
+           op.type == "GlobalMaxPool" || op.type == "BatchNormalization" ||
+           op.domain == "com.microsoft.nchwc";
+}
+
+}  // namespace
+
+Circuit::Circuit(const Model& model, std::shared_ptr<Engine> engine, View view)
+    : source_(model), engine_(std::move(engine)) {
+    if (view == View::deployed) {
+        deployed_ = std::make_unique<Deployed>(deploy(model, *engine_));
+    }
+    plan_ = make_plan(this->model(), [](OpId) { return CutAt{.around = true}; });
+    step_of_.assign(graph().op_limit(), no_step);
+    last_read_.assign(graph().tensor_limit(), 0);
+    for (const auto& segment : plan_.segments) {
+        const auto id = segment.ops.back();
+        for (const auto op : segment.ops) {
+            step_of_[index(op)] = steps_.size();
+        }
+        for (const auto input : segment.inputs) {
+            last_read_[index(input)] = steps_.size();
+        }
+        steps_.push_back({id, segment.inputs, segment.outputs, {}});
+        if (segment.ops.size() == 1) {
+            steps_.back().footprint = footprint(graph(), graph().op(id), plan_.constants);
+        }
+    }
+    for (const auto output : graph().outputs()) {
+        last_read_[index(output)] = no_step;
+    }
+    find_images();
+}
+
+// Channels are the second dimension of what convolutions and pools read and write, and of what
+// elementwise ops make of that.
+void Circuit::find_images() {
+    images_.assign(graph().tensor_limit(), false);
+    bool more = true;
+    while (more) {
+        more = false;
+        for (const auto& step : steps_) {
+            const auto& op = graph().op(step.op);
+            const auto marked = [&](TensorId id) { return images_[index(id)]; };
+            const bool any = std::any_of(step.inputs.begin(), step.inputs.end(), marked) ||
+                             std::any_of(step.outputs.begin(), step.outputs.end(), marked);
+            if (!is_spatial(op) && !(any && step.footprint.kind == Footprint::Kind::local)) {
+                continue;
+            }
+            for (const auto* list : {&step.inputs, &step.outputs}) {
+                for (const auto id : *list) {
+                    more = more || !images_[index(id)];
+                    images_[index(id)] = true;
+                }
+            }
+        }
+    }
+}
+
+FilterLayout Circuit::filter_layout(const Op& op, std::size_t slot) const {
+    if (!deployed_ || slot != 1 || op.domain != "com.microsoft.nchwc" || op.type != "Conv") {
+        return {};
+    }
+    const auto block = layout(op.outputs[0]).block;
+    const auto& shape = constant(op.inputs[1])->shape();
+    const bool depthwise = op.integer("group", 1) > 1 && shape[1] == 1;
+    return {block, layout(op.inputs[0]).block > 0 && !depthwise};
+}
+
+std::size_t Circuit::written_at(TensorId id) const {
+    const auto producer = graph().tensor(id).producer;
+    return producer == OpId::none ? no_step : step_of_[index(producer)];
+}
+
+OpProgram Circuit::compile(const Step& step, const std::vector<Value>& types,
+                           const Variant& variant) const {
+    auto constants = plan_.constants;
+    for (const auto& [id, constant] : variant.constants) {
+        constants[index(id)] = &constant;
+    }
+    for (const auto id : variant.as_inputs) {
+        constants[index(id)] = nullptr;
+    }
+    const auto& segment = plan_.segments[step_of(step.op)];
+    auto part = extract_ops(model(), segment.ops, segment.outputs, constants);
+    OpProgram made;
+    const std::vector<TensorId> inputs(part.graph.inputs().begin(), part.graph.inputs().end());
+    for (const auto input : inputs) {
+        const auto id = graph().find_tensor(part.graph.tensor(input).name).value();
+        made.inputs.push_back(id);
+        const auto& value = types[index(id)];
+        const auto* constant = plan_.constants[index(id)];
+        auto type = constant != nullptr                   ? Type::tensor(constant->dtype())
+                    : value.kind() == Value::Kind::tensor ? Type::tensor(value.dtype())
+                    : value.kind() == Value::Kind::none   ? graph().tensor(id).type
+                                                          : type_of(value);
+        part.graph.set_type(input, std::move(type));
+    }
+    if (!variant.as_inputs.empty() || !variant.attributes.empty()) {
+        // Declared shapes are those of the op as it is.
+        const std::vector<TensorId> outputs(part.graph.outputs().begin(),
+                                            part.graph.outputs().end());
+        for (std::size_t i = 0; i < outputs.size(); ++i) {
+            const auto& value = types[index(segment.outputs[i])];
+            if (value.is_tensor()) {
+                part.graph.set_type(outputs[i], Type::tensor(value.dtype()));
+            }
+        }
+    }
+    for (const auto& attribute : variant.attributes) {
+        part.graph.set_attribute(part.graph.last(), attribute.name, attribute.value);
+    }
+    CompileOptions options;
+    options.optimize = CompileOptions::Optimize::none;
+    try {
+        made.program = engine_->compile(part, options);
+    } catch (const Error& e) {
+        throw Error(e.fault(), fmt::format("{}: {}", graph().describe(step.op), e.what()),
+                    e.hint());
+    }
+    return made;
+}
+
+}  // namespace trocar::inject

@@ -1,0 +1,246 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <numbers>
+
+#include "trocar/error.h"
+#include "trocar/fault.h"
+#include "trocar/random.h"
+#include "util/elements.h"
+
+namespace trocar {
+
+namespace {
+
+// The bits of one stored element.
+std::uint64_t load(DType dtype, std::span<const std::byte> tensor, std::size_t stored) {
+    const auto width = bits(dtype);
+    if (width < 8) {
+        const auto at = stored * width;
+        const auto byte = std::to_integer<unsigned>(tensor[at / 8]);
+        // An element of 6 bits may reach into the next byte.
+        const auto next =
+            at / 8 + 1 < tensor.size() ? std::to_integer<unsigned>(tensor[at / 8 + 1]) : 0U;
+        return ((byte | next << 8) >> (at % 8)) & ((1U << width) - 1);
+    }
+    std::uint64_t word = 0;
+    std::memcpy(&word, tensor.data() + stored * (width / 8), width / 8);
+    return word;
+}
+
+void store(DType dtype, std::span<std::byte> tensor, std::size_t stored, std::uint64_t word) {
+    const auto width = bits(dtype);
+    if (width < 8) {
+        for (std::size_t bit = 0; bit < width; ++bit) {
+            const auto at = stored * width + bit;
+            const auto mask = std::byte{1} << (at % 8);
+            tensor[at / 8] = (word >> bit & 1) != 0 ? tensor[at / 8] | mask : tensor[at / 8] & ~mask;
+        }
+        return;
+    }
+    std::memcpy(tensor.data() + stored * (width / 8), &word, width / 8);
+}
+
+std::uint64_t type_mask(DType dtype) {
+    const auto width = bits(dtype);
+    return width >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << width) - 1;
+}
+
+double normal(std::uint64_t key, std::uint64_t place) {
+    const auto words = philox(key, place, 0);
+    const auto u = 1 - unit_double(words[0], words[1]);  // in (0, 1]
+    const auto v = unit_double(words[2], words[3]);
+    return std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * v);
+}
+
+std::uint64_t drawn_bits(const Effect& effect, std::uint64_t place) {
+    std::uint64_t drawn = 0;
+    for (unsigned bit = 0; bit < 64; ++bit) {
+        if ((effect.mask >> bit & 1) != 0) {
+            const auto words = philox(effect.key, place, 1 + bit);
+            drawn |= unit_double(words[0], words[1]) < effect.a ? std::uint64_t{1} << bit : 0;
+        }
+    }
+    return drawn;
+}
+
+double changed_number(const Effect& effect, double number, std::uint64_t place) {
+    switch (effect.kind) {
+        case Effect::Kind::set: return effect.a;
+        case Effect::Kind::add: return number + effect.a;
+        case Effect::Kind::multiply: return number * effect.a;
+        case Effect::Kind::noise: return number + effect.a * normal(effect.key, place);
+        case Effect::Kind::gain: return number * (1 + effect.a * normal(effect.key, place));
+        default: {
+            const auto words = philox(effect.key, place, 0);
+            return effect.a + (effect.b - effect.a) * unit_double(words[0], words[1]);
+        }
+    }
+}
+
+void change_numbers(const Effect& effect, DType dtype, std::span<std::byte> tensor,
+                    std::size_t stored, std::uint64_t place) {
+    const auto parts = number_count(dtype, 1);
+    std::array<double, 2> numbers{};
+    const std::span some(numbers.data(), parts);
+    decode(dtype, tensor, stored * parts, some);
+    for (std::size_t i = 0; i < parts; ++i) {
+        numbers[i] = changed_number(effect, numbers[i], place * parts + i);
+    }
+    encode(dtype, some, stored * parts, tensor);
+}
+
+}  // namespace
+
+void apply(const Effect& effect, DType dtype, std::span<std::byte> tensor, std::size_t stored,
+           std::uint64_t place, const CustomEffect& custom) {
+    const auto width = bits(dtype);
+    if (width == 0 || width > 64) {
+        throw Error(Fault::usage, fmt::format("elements of type {} have no bits to change",
+                                              name(dtype)));
+    }
+    if ((effect.mask & ~type_mask(dtype)) != 0) {
+        throw Error(Fault::usage,
+                    fmt::format("{} has bits 0 to {}: there is no bit {}", name(dtype), width - 1,
+                                bits_text(effect.mask & ~type_mask(dtype))));
+    }
+    switch (effect.kind) {
+        case Effect::Kind::flip:
+            return store(dtype, tensor, stored, load(dtype, tensor, stored) ^ effect.mask);
+        case Effect::Kind::stuck0:
+            return store(dtype, tensor, stored, load(dtype, tensor, stored) & ~effect.mask);
+        case Effect::Kind::stuck1:
+            return store(dtype, tensor, stored, load(dtype, tensor, stored) | effect.mask);
+        case Effect::Kind::rate:
+            return store(dtype, tensor, stored,
+                         load(dtype, tensor, stored) ^ drawn_bits(effect, place));
+        case Effect::Kind::custom: {
+            if (!custom) {
+                throw Error(Fault::usage,
+                            fmt::format("no fault model is called '{}'", effect.name),
+                            "give the function of that name to the campaign");
+            }
+            const auto words = philox(effect.key, place, 0);
+            return custom(dtype, tensor, stored, std::uint64_t{words[0]} << 32 | words[1]);
+        }
+        default: return change_numbers(effect, dtype, tensor, stored, place);
+    }
+}
+
+namespace {
+
+struct Fields {
+    unsigned exponent;
+    unsigned mantissa;
+    bool sign;
+};
+
+// How the bits of a floating-point type are used; no fields for others.
+Fields fields(DType dtype) {
+    switch (dtype) {
+        case DType::f64: return {11, 52, true};
+        case DType::f32: return {8, 23, true};
+        case DType::f16: return {5, 10, true};
+        case DType::bf16: return {8, 7, true};
+        case DType::f8e4m3fn:
+        case DType::f8e4m3fnuz: return {4, 3, true};
+        case DType::f8e5m2:
+        case DType::f8e5m2fnuz: return {5, 2, true};
+        case DType::f8e8m0: return {8, 0, false};
+        case DType::f6e2m3: return {2, 3, true};
+        case DType::f6e3m2: return {3, 2, true};
+        case DType::f4e2m1: return {2, 1, true};
+        default: return {0, 0, false};
+    }
+}
+
+bool is_signed_integer(DType dtype) {
+    return dtype == DType::i2 || dtype == DType::i4 || dtype == DType::i8 || dtype == DType::i16 ||
+           dtype == DType::i32 || dtype == DType::i64;
+}
+
+std::uint64_t ones(std::uint64_t count) {
+    return count >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
+}
+
+std::uint64_t named_bits(std::string_view text, DType dtype) {
+    const auto f = fields(dtype);
+    if (text == "all") {
+        return type_mask(dtype);
+    }
+    if (text == "sign") {
+        return f.sign || is_signed_integer(dtype) ? std::uint64_t{1} << (bits(dtype) - 1) : 0;
+    }
+    return text == "exponent" ? ones(f.exponent) << f.mantissa : ones(f.mantissa);
+}
+
+unsigned parse_bit(std::string_view text, std::string_view whole) {
+    unsigned value = 0;
+    if (text.empty() || text.size() > 2) {
+        value = 64;
+    }
+    for (const char c : text) {
+        value = c >= '0' && c <= '9' && value < 64 ? value * 10 + static_cast<unsigned>(c - '0') : 64;
+    }
+    if (value > 63) {
+        throw Error(Fault::usage, fmt::format("'{}' is no set of bits", whole),
+                    "write bits as 30, 0,3,30 or 23-30, or sign, exponent, mantissa, all");
+    }
+    return value;
+}
+
+}  // namespace
+
+std::uint64_t parse_bits(std::string_view text, DType dtype) {
+    std::uint64_t mask = 0;
+    for (std::size_t at = 0; at <= text.size();) {
+        const auto comma = std::min(text.find(',', at), text.size());
+        const auto item = text.substr(at, comma - at);
+        at = comma + 1;
+        if (item == "all" || item == "sign" || item == "exponent" || item == "mantissa") {
+            const auto named = named_bits(item, dtype);
+            if (named == 0) {
+                throw Error(Fault::usage, fmt::format("{} has no {}", name(dtype), item));
+            }
+            mask |= named;
+            continue;
+        }
+        const auto dash = item.find('-');
+        const auto first = parse_bit(item.substr(0, dash), text);
+        const auto last =
+            dash == std::string_view::npos ? first : parse_bit(item.substr(dash + 1), text);
+        if (last < first) {
+            throw Error(Fault::usage, fmt::format("bits {} run backwards", item),
+                        "write the lower bit first");
+        }
+        mask |= ones(last + 1) & ~ones(first);
+    }
+    if (bits(dtype) > 0 && (mask & ~type_mask(dtype)) != 0) {
+        throw Error(Fault::usage,
+                    fmt::format("{} has bits 0 to {}: there is no bit {}", name(dtype),
+                                bits(dtype) - 1, bits_text(mask & ~type_mask(dtype))));
+    }
+    return mask;
+}
+
+std::string bits_text(std::uint64_t mask) {
+    std::string text;
+    for (unsigned bit = 0; bit < 64;) {
+        if ((mask >> bit & 1) == 0) {
+            ++bit;
+            continue;
+        }
+        unsigned last = bit;
+        while (last < 63 && (mask >> (last + 1) & 1) != 0) {
+            ++last;
+        }
+        text += text.empty() ? "" : ",";
+        text += last == bit ? fmt::format("{}", bit) : fmt::format("{}-{}", bit, last);
+        bit = last + 1;
+    }
+    return text;
+}
+
+}  // namespace trocar

@@ -1,0 +1,109 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "inject/circuit.h"
+#include "inject/lane.h"
+#include "trocar/campaign.h"
+
+namespace trocar::inject {
+
+// What was done, and what was not, for `--explain`.
+struct Saved {
+    std::uint64_t lanes = 0;
+    std::uint64_t skipped = 0;        // steps before the fault
+    std::uint64_t clean = 0;          // steps after it whose inputs were golden
+    std::uint64_t after_death = 0;    // steps after all tensors were golden again
+    std::uint64_t whole = 0;          // ops run whole
+    std::uint64_t gathered = 0;       // ops run at the positions that were reached
+    std::uint64_t positions = 0;      // that these were
+    std::uint64_t blocks = 0;         // blocks of output channels run with changed filters
+    std::uint64_t rebuilt = 0;        // ops compiled anew with a changed constant
+    std::uint64_t uncalibrated = 0;   // times that parts of an op did not have the bits of the whole
+    double seconds_whole = 0;
+    double seconds_gathered = 0;
+    double seconds_blocks = 0;
+    double seconds_rebuilt = 0;
+
+    Saved& operator+=(const Saved& other);
+};
+
+// What every run looks at besides the outputs.
+struct Watch {
+    bool nan_everywhere = false;               // NaN and infinity in all tensors, not only outputs
+    enum class Ranges { off, observe, clip } ranges = Ranges::off;
+    struct Bounds {
+        double low = 0;
+        double high = 0;
+    };
+    std::vector<std::optional<Bounds>> bounds;  // by TensorId
+};
+
+// Runs a circuit for one thread: golden, and with faults. Runs with faults have the bits of
+// `run_plainly`, whatever is switched on.
+class Runner {
+public:
+    Runner(const Circuit& circuit, const Accelerate& accelerate);
+    ~Runner();
+
+    Golden golden(const std::vector<NamedValue>& inputs);
+    // All lanes to their end; they keep patches of the model's outputs. `golden` must stay in place.
+    void run(const Golden& golden, std::span<Lane> lanes, const Watch& watch);
+    // Brute force: every op of the model, from its inputs on, with the faults in place.
+    void run_plainly(const Golden& golden, Lane& lane, const Watch& watch);
+
+    const Saved& saved() const { return saved_; }
+
+private:
+    struct Parts;
+    struct Job;
+
+    OpProgram& program(std::size_t step, const Golden& golden);
+    std::vector<Value> run_program(OpProgram& program, const Step& step,
+                                   const std::vector<Value>& values);
+    void step(const Golden& golden, std::size_t number, std::span<Lane*> lanes,
+              const Watch& watch);
+    void run_whole(const Golden& golden, std::size_t number, Lane& lane, const Watch& watch);
+    void run_reader(const Golden& golden, std::size_t number, Lane& lane, const Watch& watch);
+    void finish(const Golden& golden, std::size_t number, Lane& lane,
+                std::vector<std::pair<TensorId, Patch>> outputs, const Watch& watch);
+    void change_outputs(const Golden& golden, std::size_t number, Lane& lane);
+    void change(const Golden& golden, Lane& lane, const TensorChange& change) const;
+    Value lend(const Golden& golden, TensorId id, const Patch& patch);
+    void give_back(const Golden& golden, TensorId id, const Patch& patch);
+
+    // gather.cpp
+    bool can_gather(const Golden& golden, std::size_t number, const Lane& lane,
+                    std::vector<std::int32_t>& positions);
+    void run_gathered(const Golden& golden, std::size_t number, std::span<Job> jobs,
+                      const Watch& watch);
+    std::vector<Value> run_columns(const Golden& golden, std::size_t number, std::size_t columns);
+    bool calibrated(const Golden& golden, std::size_t number, std::size_t size_class);
+    void gather(const Golden& golden, std::size_t number, std::span<const Job> jobs,
+                std::size_t first, std::size_t count, std::size_t columns);
+
+    // blocks.cpp
+    bool can_block(const Golden& golden, std::size_t number, const Lane& lane) const;
+    std::optional<Value> run_filters(const Golden& golden, std::size_t number,
+                                     const std::vector<std::int64_t>& blocks,
+                                     std::span<Lane* const> lanes);
+    void run_blocks(const Golden& golden, std::size_t number, std::span<Lane*> lanes,
+                    const Watch& watch);
+
+    const Circuit& circuit_;
+    Accelerate accelerate_;
+    Saved saved_;
+    std::vector<OpProgram> programs_;  // by step
+    std::unique_ptr<Parts> parts_;
+};
+
+// Applies a change to the elements of a tensor that is all there.
+void change_all(const TensorChange& change, const Layout& layout, Value& value);
+
+}  // namespace trocar::inject

@@ -1,0 +1,64 @@
+#pragma once
+
+#include "inject/runner.h"
+
+namespace trocar::inject {
+
+double seconds_now();
+
+// A lane and the positions of the step's output that its changes can reach.
+struct Runner::Job {
+    Lane* lane;
+    std::vector<std::int32_t> positions;
+    Patch made = {};  // where the output differs
+};
+
+// Numbers of columns that gathered programs are run with.
+inline constexpr std::array<std::size_t, 8> column_classes = {8, 16, 32, 64, 128, 256, 512, 1024};
+
+// What a step needs to be run at some positions only.
+struct Gathered {
+    enum class State { unknown, works, differs };
+    OpProgram made;
+    bool failed = false;
+    bool checked_finite = false;
+    std::array<State, column_classes.size()> states{};
+    std::array<double, column_classes.size()> seconds{};  // of one run
+    std::vector<std::byte> windows;                        // input 0, window beside window
+    std::vector<std::vector<std::byte>> locals;            // by local slot
+};
+
+// What a step needs to be run at some blocks of output channels only.
+struct Blocks {
+    std::map<std::int64_t, OpProgram> made;  // depthwise: by the number of blocks; else 0
+    std::map<std::size_t, bool> works;       // by the number of blocks
+    bool failed = false;
+    std::vector<std::byte> filters;
+    std::vector<std::byte> bias;
+    std::vector<std::byte> added;
+    std::vector<std::byte> input;
+};
+
+struct Runner::Parts {
+    Parts(std::size_t steps, std::size_t tensors)
+        : gathered(steps), blocks(steps), copies(tensors) {}
+
+    std::vector<Value> in;
+    std::vector<Value> values;  // by TensorId
+    std::vector<Gathered> gathered;
+    std::vector<Blocks> blocks;
+    // Copies of golden tensors that are patched for one run.
+    struct Copy {
+        const void* of = nullptr;
+        Value value;
+    };
+    std::vector<Copy> copies;  // by TensorId
+    std::vector<std::int32_t> slots;
+};
+
+// Looks at what differs in a tensor of a lane: monitors, and with `clip` mends what is out of
+// range.
+void look(const Circuit& circuit, const Golden& golden, TensorId id, Patch& patch,
+          const Watch& watch, Lane& lane);
+
+}  // namespace trocar::inject
