@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <new>
 
 #include "cli/common.h"
@@ -15,6 +16,7 @@
 #include "cli/verbs.h"
 #include "trocar/error.h"
 #include "trocar/version.h"
+#include "util/text.h"
 
 namespace trocar::cli {
 
@@ -41,13 +43,13 @@ int exit_code(Fault fault) {
 }
 
 // The command's name, and the arguments without it. Options that every command has may stand before
-// the name too.
+// the name too; behind others there is none when `strict`.
 struct Words {
     std::string name;  // empty: none
     std::vector<std::string> rest;
 };
 
-Words take_name(std::span<const std::string> arguments) {
+Words take_name(std::span<const std::string> arguments, bool strict = false) {
     Declarations declarations;
     Common common;
     declare(declarations, common);
@@ -61,9 +63,14 @@ Words take_name(std::span<const std::string> arguments) {
                               arguments.end());
             break;
         }
+        const auto* option = declarations.find(argument.substr(0, argument.find('=')));
+        if (strict && !option) {
+            words.rest.assign(arguments.begin(), arguments.end());
+            break;
+        }
         words.rest.push_back(argument);
-        const auto* option = declarations.find(argument);
-        if (option && !option->is_flag() && i + 1 < arguments.size()) {
+        if (option && !option->is_flag() && argument.find('=') == std::string::npos &&
+            i + 1 < arguments.size()) {
             words.rest.push_back(arguments[++i]);
         }
     }
@@ -74,6 +81,34 @@ Words take_name(std::span<const std::string> arguments) {
 bool asks(const std::vector<std::string>& arguments, const char* name) {
     const auto end = std::find(arguments.begin(), arguments.end(), "--");
     return std::find(arguments.begin(), end, name) != end;
+}
+
+// The command of a tool that the arguments name, without its name in them; else the tool itself.
+const Verb& take_command(const Verb& verb, const std::vector<Verb>& all,
+                         std::vector<std::string>& arguments) {
+    const auto commands = commands_of(verb, all);
+    auto words = commands.empty() ? Words{} : take_name(arguments, true);
+    if (words.name.empty()) {
+        return verb;
+    }
+    std::vector<std::string> names;
+    for (const auto* command : commands) {
+        if (command->last_name() == words.name) {
+            arguments = std::move(words.rest);
+            return *command;
+        }
+        names.push_back(command->last_name());
+    }
+    std::error_code ignored;
+    const auto guess = did_you_mean(words.name, names);
+    if (!verb.has_work || (!guess.empty() && !std::filesystem::exists(words.name, ignored))) {
+        throw Error(Fault::usage,
+                    fmt::format("{} has no command '{}'{}", verb.name, words.name,
+                                verb.has_work ? ", and there is no such file" : ""),
+                    fmt::format("{}{}`trocar {} --help` lists the commands", guess,
+                                guess.empty() ? "" : " ", verb.name));
+    }
+    return verb;
 }
 
 int work(const Verb& verb, const std::vector<Verb>& all, const std::vector<std::string>& arguments,
@@ -95,6 +130,10 @@ int work(const Verb& verb, const std::vector<Verb>& all, const std::vector<std::
         return 0;
     }
     auto& report = std::get<Report>(answer);
+    if (!report.document.empty()) {
+        console.out.write(report.document);
+        return 0;
+    }
     const bool verdict = report.verdict;
     const bool partial = report.partial;
     destinations.write(std::move(report), console);
@@ -104,7 +143,7 @@ int work(const Verb& verb, const std::vector<Verb>& all, const std::vector<std::
 int dispatch(std::span<const std::string> arguments, std::span<const Command* const> tools,
              Console console) {
     const auto all = make_verbs(tools);
-    const auto words = take_name(arguments);
+    auto words = take_name(arguments);
     if (words.name.empty()) {
         if (asks(words.rest, "-h") || asks(words.rest, "--help")) {
             console.out.write(main_help(all));
@@ -120,7 +159,7 @@ int dispatch(std::span<const std::string> arguments, std::span<const Command* co
         console.err.write(main_help(all));
         return exit_code(Fault::usage);
     }
-    const auto& verb = need_verb(all, words.name);
+    const auto& verb = take_command(need_verb(all, words.name), all, words.rest);
     if (asks(words.rest, "--help")) {
         console.out.write(full_help(verb, all));
         return 0;
@@ -128,6 +167,10 @@ int dispatch(std::span<const std::string> arguments, std::span<const Command* co
     if (asks(words.rest, "-h")) {
         console.out.write(short_help(verb, all));
         return 0;
+    }
+    if (!verb.has_work) {
+        throw Error(Fault::usage, fmt::format("{} needs a command", verb.name),
+                    fmt::format("`trocar {} --help` lists them", verb.name));
     }
     return work(verb, all, words.rest, console);
 }

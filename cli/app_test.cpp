@@ -102,12 +102,26 @@ std::function<Report(Context&)> bind_needy(Args& args) {
 const Command toy{"toy", "Play with a model", bind_toy};
 const Command needy{"needy", "Need a lot", bind_needy};
 
+std::function<Report(Context&)> bind_schema(Args&) {
+    return [](Context&) {
+        Report report;
+        report.document = "{}\n";
+        return report;
+    };
+}
+
+const Command schema{"schema", "Print a schema", bind_schema};
+const Command again{"again", "Play again", bind_needy};
+const std::array<const Command*, 2> commands_of_game{&again, &schema};
+const Command game{"game", "Play, or else", bind_toy, commands_of_game};
+const Command idle{"idle", "Nothing by itself", nullptr, commands_of_game};
+
 class App : public testing::Test {
 protected:
     int trocar(const std::vector<std::string>& arguments) {
         out.all.clear();
         err.all.clear();
-        const std::array<const Command*, 2> tools{&needy, &toy};
+        const std::array<const Command*, 4> tools{&game, &idle, &needy, &toy};
         return run(arguments, tools, {out, err});
     }
     bool says(const Caught& stream, const std::string& text) {
@@ -253,6 +267,49 @@ TEST_F(App, HelpComesBeforeComplaints) {
     EXPECT_TRUE(says(out, "  toy         Play with a model\n")) << out.all;
     EXPECT_EQ(trocar({}), 2);
     EXPECT_TRUE(says(err, "Usage: trocar TOOL MODEL [options]"));
+}
+
+TEST_F(App, ToolsMayHaveCommands) {
+    EXPECT_EQ(trocar({"game", "again", "a", "b", "c", "--to", "t"}), 0);
+    EXPECT_TRUE(says(out, "a+b>c")) << out.all;
+    EXPECT_EQ(trocar({"game", "--seed", "3", "again", "a", "b", "--to=t"}), 0);
+    EXPECT_EQ(trocar({"game", "schema", "--json"}), 0);
+    EXPECT_EQ(out.all, "{}\n");
+    EXPECT_EQ(trocar({"game", "m.onnx"}), 0);
+    EXPECT_TRUE(says(out, "m.onnx"));
+    EXPECT_EQ(trocar({"game", "--cut", "again", "m.onnx"}), 0);
+    EXPECT_TRUE(says(out, "cut      again")) << out.all;
+    EXPECT_EQ(trocar({"game", "again"}), 2);
+    EXPECT_TRUE(says(err, "game again needs --to TENSOR")) << err.all;
+    EXPECT_EQ(trocar({"idle", "schema"}), 0);
+}
+
+TEST_F(App, CommandsOfToolsAreExplained) {
+    EXPECT_EQ(trocar({"game", "agian"}), 2);
+    EXPECT_TRUE(says(err, "game has no command 'agian', and there is no such file")) << err.all;
+    EXPECT_TRUE(says(err, "did you mean 'again'? `trocar game --help` lists the commands"));
+    EXPECT_EQ(trocar({"idle"}), 2);
+    EXPECT_TRUE(says(err, "idle needs a command"));
+    EXPECT_EQ(trocar({"idle", "xyzzy"}), 2);
+    EXPECT_TRUE(says(err, "idle has no command 'xyzzy'\n")) << err.all;
+    EXPECT_EQ(trocar({"game", "--help"}), 0);
+    EXPECT_TRUE(says(out, "  again       Play again\n")) << out.all;
+    EXPECT_TRUE(says(out, "--cut"));
+    EXPECT_EQ(trocar({"idle", "-h"}), 0);
+    EXPECT_TRUE(says(out, "Usage: trocar idle COMMAND ...\n"));
+    EXPECT_FALSE(says(out, "--json"));
+    EXPECT_EQ(trocar({"game", "again", "--help"}), 0);
+    EXPECT_TRUE(says(out, "Usage: trocar game again MODEL... PART --to TENSOR"));
+    EXPECT_EQ(trocar({"help", "game", "again"}), 0);
+    EXPECT_TRUE(says(out, "trocar game again: Play again"));
+    EXPECT_EQ(trocar({"help"}), 0);
+    EXPECT_FALSE(says(out, "Play again")) << out.all;
+    for (const auto* place : {"bash", "zsh", "fish"}) {
+        EXPECT_EQ(trocar({"completion", place}), 0);
+        EXPECT_TRUE(says(out, "again")) << place;
+    }
+    EXPECT_EQ(trocar({"man"}), 0);
+    EXPECT_TRUE(says(out, "trocar game again MODEL"));
 }
 
 TEST_F(App, EveryPlaceKnowsEveryOption) {

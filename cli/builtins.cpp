@@ -179,13 +179,13 @@ Verb simple(const char* name, const char* summary,
 }
 
 Work bind_help(Declarations& declarations, const std::vector<Verb>& all) {
-    auto name = std::make_shared<std::string>();
-    declarations.positional(*name, "[COMMAND]", "A tool or command");
-    return [name, &all](Context&) -> Answer {
-        if (name->empty()) {
+    auto words = std::make_shared<std::vector<std::string>>();
+    declarations.positionals(*words, "[COMMAND]", "A tool, a tool and its command, or a command");
+    return [words, &all](Context&) -> Answer {
+        if (words->empty()) {
             return main_help(all);
         }
-        return full_help(need_verb(all, *name), all);
+        return full_help(need_verb(all, fmt::format("{}", fmt::join(*words, " "))), all);
     };
 }
 

@@ -11,9 +11,22 @@ namespace {
 std::string names_of(const std::vector<Verb>& all) {
     std::string names;
     for (const auto& verb : all) {
-        names += (names.empty() ? "" : " ") + verb.name;
+        if (verb.parent.empty()) {
+            names += (names.empty() ? "" : " ") + verb.name;
+        }
     }
     return names;
+}
+
+// The tools' commands, each as one word in quotes, between bars: for a `case` of the shell.
+std::string command_patterns(const std::vector<Verb>& all) {
+    std::string patterns;
+    for (const auto& verb : all) {
+        if (!verb.parent.empty()) {
+            patterns += fmt::format("{}'{}'", patterns.empty() ? "" : "|", verb.name);
+        }
+    }
+    return patterns.empty() ? "''" : patterns;
 }
 
 // For the inside of single quotes in a POSIX shell.
@@ -27,6 +40,13 @@ std::string shell_quoted(std::string_view text) {
 
 // What a positional can be where it is one of a few words; empty: a file.
 std::string words_for(const Verb& verb, const std::vector<Verb>& all) {
+    std::string commands;
+    for (const auto* command : commands_of(verb, all)) {
+        commands += (commands.empty() ? "" : " ") + command->last_name();
+    }
+    if (!commands.empty()) {
+        return commands;
+    }
     return verb.name == "help" ? names_of(all) : verb.name == "completion" ? "bash zsh fish" : "";
 }
 
@@ -67,7 +87,7 @@ std::string bash_completion(const std::vector<Verb>& all) {
             }
         }
         cases += fmt::format(
-            "        {})\n            options='{}'\n            positional='{}'\n{}            "
+            "        '{}')\n            options='{}'\n            positional='{}'\n{}            "
             ";;\n",
             verb.name, fmt::join(names, " "), words_for(verb, all),
             values.empty()
@@ -83,13 +103,18 @@ _trocar() {{
         COMPREPLY=($(compgen -W '{} --help --version' -- "$word"))
         return
     fi
+    if [[ $COMP_CWORD -gt 2 ]]; then
+        case "$tool ${{COMP_WORDS[2]}}" in
+            {}) tool="$tool ${{COMP_WORDS[2]}}" ;;
+        esac
+    fi
     case "$tool" in
 {}    esac
     if [[ -n $words ]]; then
         COMPREPLY=($(compgen -W "$words" -- "$word"))
     elif [[ -z $files && $word == -* ]]; then
         COMPREPLY=($(compgen -W "$options" -- "$word"))
-    elif [[ -z $files && -n $positional ]]; then
+    elif [[ -z $files && -n $positional ]] && compgen -W "$positional" -- "$word" >/dev/null; then
         COMPREPLY=($(compgen -W "$positional" -- "$word"))
     else
         compopt -o filenames 2>/dev/null
@@ -98,16 +123,19 @@ _trocar() {{
 }}
 complete -F _trocar trocar
 )",
-                       names_of(all), cases);
+                       names_of(all), command_patterns(all), cases);
 }
 
 std::string zsh_completion(const std::vector<Verb>& all) {
     std::string verbs;
     std::string cases;
     for (const auto& verb : all) {
-        verbs += fmt::format("        {}\n",
-                             shell_quoted(fmt::format("{}:{}", verb.name, zsh_text(verb.summary))));
-        cases += fmt::format("        {})\n            _arguments \\\n", verb.name);
+        if (verb.parent.empty()) {
+            verbs +=
+                fmt::format("        {}\n",
+                            shell_quoted(fmt::format("{}:{}", verb.name, zsh_text(verb.summary))));
+        }
+        cases += fmt::format("        '{}')\n            _arguments \\\n", verb.name);
         const auto declarations = declarations_of(verb, all);
         for (const auto& option : declarations.options()) {
             for (const auto& name : option.names) {
@@ -139,6 +167,15 @@ _trocar() {{
     local tool="$words[2]"
     shift words
     (( CURRENT-- ))
+    if (( CURRENT > 2 )); then
+        case "$tool $words[2]" in
+            {})
+                tool="$tool $words[2]"
+                shift words
+                (( CURRENT-- ))
+                ;;
+        esac
+    fi
     case "$tool" in
 {}    esac
 }}
@@ -148,17 +185,25 @@ else
     compdef _trocar trocar
 fi
 )",
-                       verbs, cases);
+                       verbs, command_patterns(all), cases);
 }
 
 std::string fish_completion(const std::vector<Verb>& all) {
     std::string out = "# Completions of trocar for fish.\n";
     for (const auto& verb : all) {
+        if (!verb.parent.empty()) {
+            continue;
+        }
         out += fmt::format("complete -c trocar -n __fish_use_subcommand -f -a {} -d {}\n",
                            verb.name, fish_quoted(verb.summary));
     }
     for (const auto& verb : all) {
-        const auto condition = fmt::format("'__fish_seen_subcommand_from {}'", verb.name);
+        const auto condition =
+            verb.parent.empty()
+                ? fmt::format("'__fish_seen_subcommand_from {}'", verb.name)
+                : fmt::format(
+                      "'__fish_seen_subcommand_from {}; and __fish_seen_subcommand_from {}'",
+                      verb.parent, verb.last_name());
         if (const auto words = words_for(verb, all); !words.empty()) {
             out += fmt::format("complete -c trocar -n {} -f -a '{}'\n", condition, words);
         }

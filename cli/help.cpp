@@ -41,7 +41,8 @@ std::string gist(const std::string& text, std::size_t width) {
     return lines.size() == 1 ? lines[0] : lines[0] + "…";
 }
 
-std::string opening(const Verb& verb, const Declarations& declarations, bool options) {
+std::string opening(const Verb& verb, const Declarations& declarations,
+                    const std::vector<Verb>& verbs, bool options) {
     std::string out;
     for (const auto& line : wrap(fmt::format("trocar {}: {}", verb.name, verb.summary), page)) {
         out += line + '\n';
@@ -53,9 +54,17 @@ std::string opening(const Verb& verb, const Declarations& declarations, bool opt
             out += entry(positional.name, positional.help);
         }
     }
+    if (const auto commands = commands_of(verb, verbs); !commands.empty()) {
+        out += "\nCommands\n";
+        for (const auto* command : commands) {
+            out += entry(command->last_name(), command->summary, 14);
+        }
+        out += fmt::format("\n`trocar {} COMMAND --help` explains one of them\n", verb.name);
+    }
     const auto& all = declarations.options();
-    if (options && std::any_of(all.begin(), all.end(),
-                               [](const Option& o) { return o.group == Group::options; })) {
+    if (verb.has_work && options && std::any_of(all.begin(), all.end(), [](const Option& o) {
+            return o.group == Group::options;
+        })) {
         out += "\nOptions\n";
     }
     return out;
@@ -130,6 +139,9 @@ std::string long_help(const Option& option) {
 
 std::string usage(const Verb& verb, const Declarations& declarations) {
     auto text = "trocar " + verb.name;
+    if (!verb.has_work) {
+        return text + " COMMAND ...";
+    }
     for (const auto& positional : declarations.positional_list()) {
         auto name = positional.name + (positional.repeats() ? "..." : "");
         text += positional.optional ? fmt::format(" [{}]", name) : " " + name;
@@ -146,7 +158,10 @@ std::string usage(const Verb& verb, const Declarations& declarations) {
 
 std::string short_help(const Verb& verb, const std::vector<Verb>& all) {
     const auto declarations = declarations_of(verb, all);
-    auto out = opening(verb, declarations, true);
+    auto out = opening(verb, declarations, all, true);
+    if (!verb.has_work) {
+        return out;
+    }
     for (const auto& option : declarations.options()) {
         if (option.group == Group::options) {
             const auto name = "  " + pad_right(spelled(option), margin - 4) + "  ";
@@ -162,7 +177,10 @@ std::string short_help(const Verb& verb, const std::vector<Verb>& all) {
 
 std::string full_help(const Verb& verb, const std::vector<Verb>& all) {
     const auto declarations = declarations_of(verb, all);
-    auto out = opening(verb, declarations, true);
+    auto out = opening(verb, declarations, all, true);
+    if (!verb.has_work) {
+        return out;
+    }
     out += group_of(declarations, Group::options);
     if (!verb.plain) {
         out += "\nOutput\n" + group_of(declarations, Group::output);
@@ -193,7 +211,7 @@ std::string main_help(const std::vector<Verb>& all) {
                         [&](const Verb& verb) { return verb.is_tool == tools; })) {
             out += fmt::format("\n{}\n", title);
             for (const auto& verb : all) {
-                if (verb.is_tool == tools) {
+                if (verb.is_tool == tools && verb.parent.empty()) {
                     out += entry(verb.name, verb.summary, 14);
                 }
             }

@@ -12,18 +12,45 @@
 
 namespace trocar::cli {
 
+namespace {
+
+Verb verb_of(const Command& tool, const std::string& parent) {
+    Verb verb;
+    verb.name = parent.empty() ? tool.name : fmt::format("{} {}", parent, tool.name);
+    verb.summary = tool.summary;
+    verb.is_tool = true;
+    verb.parent = parent;
+    verb.has_work = tool.bind != nullptr;
+    verb.bind = [bind = tool.bind](Declarations& declarations, const std::vector<Verb>&) -> Work {
+        return bind ? Work(bind(declarations)) : Work();
+    };
+    return verb;
+}
+
+}  // namespace
+
 std::vector<Verb> make_verbs(std::span<const Command* const> tools) {
     std::vector<Verb> all;
     for (const auto* tool : tools) {
-        all.push_back({tool->name, tool->summary, true, false,
-                       [tool](Declarations& declarations, const std::vector<Verb>&) -> Work {
-                           return tool->bind(declarations);
-                       }});
+        all.push_back(verb_of(*tool, ""));
+        for (const auto* command : tool->commands) {
+            all.push_back(verb_of(*command, tool->name));
+        }
     }
     for (auto& verb : builtin_verbs()) {
         all.push_back(std::move(verb));
     }
     return all;
+}
+
+std::vector<const Verb*> commands_of(const Verb& verb, const std::vector<Verb>& all) {
+    std::vector<const Verb*> commands;
+    for (const auto& other : all) {
+        if (!verb.name.empty() && other.parent == verb.name) {
+            commands.push_back(&other);
+        }
+    }
+    return commands;
 }
 
 const Verb* find_verb(const std::vector<Verb>& all, const std::string& name) {

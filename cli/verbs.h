@@ -22,10 +22,18 @@ struct Verb {
     bool plain = false;  // prints a text: has no options for output and engine
     // `all` outlives the work.
     std::function<Work(Declarations&, const std::vector<Verb>& all)> bind;
+    // Of a tool's command, whose name is "TOOL COMMAND": the tool.
+    std::string parent = {};
+    bool has_work = true;  // false: a tool that does nothing without one of its commands
+
+    std::string last_name() const { return name.substr(name.rfind(' ') + 1); }
 };
 
-// The tools, then our own commands.
+// The tools, each followed by its commands, then our own commands.
 std::vector<Verb> make_verbs(std::span<const Command* const> tools);
+
+// The commands of a tool.
+std::vector<const Verb*> commands_of(const Verb& verb, const std::vector<Verb>& all);
 
 const Verb* find_verb(const std::vector<Verb>& all, const std::string& name);
 // Throws Error(usage), with the name that was probably meant.

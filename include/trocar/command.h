@@ -70,8 +70,10 @@ public:
 struct Command {
     const char* name;
     const char* summary;  // one line
-    // Declares options on `args`; what it returns does the work.
+    // Declares options on `args`; what it returns does the work. Null: only its commands do.
     std::function<Report(Context&)> (*bind)(Args& args);
+    // What may follow the name instead: `trocar NAME COMMAND`. They have none of their own.
+    std::span<const Command* const> commands = {};
 };
 
 std::span<const Command* const> commands();

@@ -100,6 +100,8 @@ struct Report {
     std::vector<std::string> warnings;  // to stderr and into the report
     bool verdict = true;                // false: the tool's answer is "no" (exit 1)
     bool partial = false;               // interrupted: what there was by then
+    // Where not empty, the answer is this text, printed as it is.
+    std::string document;
     // Sections and tables in the order in which to print them, by key; empty: sections first.
     std::vector<std::string> order;
 };

@@ -34,3 +34,9 @@ $ trocar man | head -n 3
 .SH NAME
 trocar \- read a neural network, cut it at any op, run it on a real engine
 
+
+$ source <(trocar completion bash); COMP_WORDS=(trocar inject re); COMP_CWORD=2; _trocar; echo "${COMPREPLY[@]}"
+report
+
+$ source <(trocar completion bash); COMP_WORDS=(trocar inject report --inter); COMP_CWORD=3; _trocar; echo "${COMPREPLY[@]}"
+--interval

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "trocar/command.h"
+
+namespace trocar::inject {
+
+// What may follow `trocar inject`, a file each.
+extern const Command report_command;
+extern const Command merge_command;
+extern const Command export_command;
+
+}  // namespace trocar::inject
