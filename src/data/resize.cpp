@@ -37,12 +37,13 @@ Tap bilinear(double centre, std::int64_t length) {
 // A triangle as wide as two new pixels, two old ones at least; as in Pillow's Resample.c.
 Tap antialiased(double centre, double scale, std::int64_t length) {
     const double stretch = std::max(scale, 1.);
+    const double shrink = 1 / stretch;
     const auto first = std::max<std::int64_t>(0, static_cast<std::int64_t>(centre - stretch + 0.5));
     const auto last = std::min(length, static_cast<std::int64_t>(centre + stretch + 0.5));
     Tap tap{first, {}};
     double sum = 0;
     for (auto at = first; at < last; ++at) {
-        const double distance = std::abs((static_cast<double>(at) - centre + 0.5) / stretch);
+        const double distance = std::abs((static_cast<double>(at) - centre + 0.5) * shrink);
         tap.weights.push_back(std::max(0., 1 - distance));
         sum += tap.weights.back();
     }
@@ -127,6 +128,7 @@ Picture resized(const Picture& picture, Size size, Filter filter, std::string_vi
     }
     const auto count = [](std::int64_t number) { return static_cast<std::size_t>(number); };
     const auto channels = count(picture.channels);
+    // Width first, as Pillow does but where the other way is cheaper: then a level may differ.
     // Bilinear is rounded once, as where both directions are done together.
     const bool between = picture.eight_bit && filter == Filter::antialias;
     Picture result{height, width, picture.channels, picture.eight_bit, {}};
