@@ -5,6 +5,7 @@
 #include "campaign/words.h"
 #include "campaign/yaml.h"
 #include "trocar/campaign_file.h"
+#include "trocar/preprocess.h"
 #include "util/files.h"
 #include "util/text.h"
 
@@ -47,6 +48,11 @@ std::vector<std::pair<std::string, std::string>> read_preprocess(const Field& fi
             }
         }
     }
+    std::vector<std::string> texts;
+    for (const auto& [key, value] : ordered) {
+        texts.push_back(key + "=" + value);
+    }
+    field.parsed([&] { return parse_preprocess(texts); });
     return ordered;
 }
 

@@ -78,7 +78,11 @@ public:
         }
         if (constant != nullptr) {
             copy = to_.add_constant(t.name, *constant);
-            to_.tensor_from_file(copy).constant_source = t.constant_source;
+            // The bytes in the file are those of the tensor's own constant, not of another one that
+            // stands for it.
+            if (t.constant && constant == &*t.constant) {
+                to_.tensor_from_file(copy).constant_source = t.constant_source;
+            }
         } else {
             copy = to_.add_input(t.name, t.type);
         }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "inject/bits.h"
 #include "inject/runner_parts.h"
 #include "trocar/error.h"
 
@@ -111,10 +112,10 @@ bool Runner::can_block(const Golden& golden, std::size_t number, const Lane& lan
         }
         const bool known = change.tensor == op.inputs[1] ||
                            (has_bias(op) && change.tensor == op.inputs[2]);
-        if (!known || change.stored.empty()) {
+        if (!known || change.pokes.empty()) {
             return false;
         }
-        for (const auto stored : change.stored) {
+        for (const auto& [stored, word] : change.pokes) {
             const auto here = block_of(circuit_, op, c, change.tensor, stored);
             if (block >= 0 && here != block) {
                 return false;
@@ -151,24 +152,28 @@ std::optional<Value> Runner::run_filters(const Golden& golden, std::size_t numbe
     }
     parts.filters.clear();
     parts.bias.clear();
-    const auto constant_of = [&](std::size_t i, TensorId id) -> const Constant& {
-        if (!lanes.empty()) {
-            for (const auto& change : lanes[i]->constants) {
-                if (change.step == number && change.tensor == id) {
-                    return change.constant;
+    const auto per_channel = c.filter_bytes / static_cast<std::size_t>(c.channels);
+    const auto element = bits(filters.dtype()) / 8;
+    const std::vector<ConstantChange> none;
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+        append(parts.filters, filters.bytes(), static_cast<std::size_t>(blocks[i]) * per_channel,
+               c.filter_bytes);
+        if (has_bias(op)) {
+            append(parts.bias, circuit_.constant(op.inputs[2])->bytes(),
+                   static_cast<std::size_t>(blocks[i]) * element, c.bias_bytes);
+        }
+        for (const auto& change : lanes.empty() ? none : lanes[i]->constants) {
+            if (change.step == number) {
+                const bool of_filters = change.tensor == op.inputs[1];
+                const auto size = of_filters ? c.filter_bytes : c.bias_bytes;
+                const auto first = static_cast<std::size_t>(blocks[i]) *
+                                   (of_filters ? per_channel / element : 1);
+                const auto block =
+                    std::span(of_filters ? parts.filters : parts.bias).last(size);
+                for (const auto& poke : change.pokes) {
+                    store_bits(filters.dtype(), block, poke.stored - first, poke.word);
                 }
             }
-        }
-        return *circuit_.constant(id);
-    };
-    const auto per_channel = c.filter_bytes / static_cast<std::size_t>(c.channels);
-    for (std::size_t i = 0; i < blocks.size(); ++i) {
-        append(parts.filters, constant_of(i, op.inputs[1]).bytes(),
-               static_cast<std::size_t>(blocks[i]) * per_channel, c.filter_bytes);
-        if (has_bias(op)) {
-            append(parts.bias, constant_of(i, op.inputs[2]).bytes(),
-                   static_cast<std::size_t>(blocks[i]) * (bits(filters.dtype()) / 8),
-                   c.bias_bytes);
         }
     }
     auto& values = parts_->values;
@@ -252,7 +257,7 @@ void Runner::run_blocks(const Golden& golden, std::size_t number, std::span<Lane
             for (const auto& change : lane->constants) {
                 if (change.step == number) {
                     blocks.push_back(
-                        block_of(circuit_, op, c, change.tensor, change.stored.front()));
+                        block_of(circuit_, op, c, change.tensor, change.pokes.front().stored));
                     break;
                 }
             }

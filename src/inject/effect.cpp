@@ -5,6 +5,7 @@
 #include <cstring>
 #include <numbers>
 
+#include "inject/bits.h"
 #include "trocar/error.h"
 #include "trocar/fault.h"
 #include "trocar/random.h"
@@ -12,10 +13,7 @@
 
 namespace trocar {
 
-namespace {
-
-// The bits of one stored element.
-std::uint64_t load(DType dtype, std::span<const std::byte> tensor, std::size_t stored) {
+std::uint64_t load_bits(DType dtype, std::span<const std::byte> tensor, std::size_t stored) {
     const auto width = bits(dtype);
     if (width < 8) {
         const auto at = stored * width;
@@ -30,7 +28,7 @@ std::uint64_t load(DType dtype, std::span<const std::byte> tensor, std::size_t s
     return word;
 }
 
-void store(DType dtype, std::span<std::byte> tensor, std::size_t stored, std::uint64_t word) {
+void store_bits(DType dtype, std::span<std::byte> tensor, std::size_t stored, std::uint64_t word) {
     const auto width = bits(dtype);
     if (width < 8) {
         for (std::size_t bit = 0; bit < width; ++bit) {
@@ -43,6 +41,8 @@ void store(DType dtype, std::span<std::byte> tensor, std::size_t stored, std::ui
     std::memcpy(tensor.data() + stored * (width / 8), &word, width / 8);
 }
 
+namespace {
+
 std::uint64_t type_mask(DType dtype) {
     const auto width = bits(dtype);
     return width >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << width) - 1;
@@ -53,17 +53,6 @@ double normal(std::uint64_t key, std::uint64_t place) {
     const auto u = 1 - unit_double(words[0], words[1]);  // in (0, 1]
     const auto v = unit_double(words[2], words[3]);
     return std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * v);
-}
-
-std::uint64_t drawn_bits(const Effect& effect, std::uint64_t place) {
-    std::uint64_t drawn = 0;
-    for (unsigned bit = 0; bit < 64; ++bit) {
-        if ((effect.mask >> bit & 1) != 0) {
-            const auto words = philox(effect.key, place, 1 + bit);
-            drawn |= unit_double(words[0], words[1]) < effect.a ? std::uint64_t{1} << bit : 0;
-        }
-    }
-    return drawn;
 }
 
 double changed_number(const Effect& effect, double number, std::uint64_t place) {
@@ -94,6 +83,34 @@ void change_numbers(const Effect& effect, DType dtype, std::span<std::byte> tens
 
 }  // namespace
 
+// The gaps between inverted bits are geometric.
+std::vector<std::pair<std::uint64_t, unsigned>> rate_flips(const Effect& effect,
+                                                           std::uint64_t count) {
+    std::vector<unsigned> eligible;
+    for (unsigned bit = 0; bit < 64; ++bit) {
+        if ((effect.mask >> bit & 1) != 0) {
+            eligible.push_back(bit);
+        }
+    }
+    std::vector<std::pair<std::uint64_t, unsigned>> flips;
+    const auto total = static_cast<double>(count) * static_cast<double>(eligible.size());
+    if (eligible.empty() || !(effect.a > 0)) {
+        return flips;
+    }
+    const auto scale = effect.a < 1 ? std::log1p(-effect.a) : -INFINITY;
+    double at = -1;
+    for (std::uint64_t n = 0;; ++n) {
+        const auto words = philox(effect.key, 0x72617465, n);
+        const auto u = 1 - unit_double(words[0], words[1]);  // in (0, 1]
+        at += 1 + (effect.a < 1 ? std::floor(std::log(u) / scale) : 0);
+        if (at >= total) {
+            return flips;
+        }
+        const auto place = static_cast<std::uint64_t>(at);
+        flips.emplace_back(place / eligible.size(), eligible[place % eligible.size()]);
+    }
+}
+
 void apply(const Effect& effect, DType dtype, std::span<std::byte> tensor, std::size_t stored,
            std::uint64_t place, const CustomEffect& custom) {
     const auto width = bits(dtype);
@@ -108,14 +125,17 @@ void apply(const Effect& effect, DType dtype, std::span<std::byte> tensor, std::
     }
     switch (effect.kind) {
         case Effect::Kind::flip:
-            return store(dtype, tensor, stored, load(dtype, tensor, stored) ^ effect.mask);
+            return store_bits(dtype, tensor, stored, load_bits(dtype, tensor, stored) ^ effect.mask);
         case Effect::Kind::stuck0:
-            return store(dtype, tensor, stored, load(dtype, tensor, stored) & ~effect.mask);
+            return store_bits(dtype, tensor, stored, load_bits(dtype, tensor, stored) & ~effect.mask);
         case Effect::Kind::stuck1:
-            return store(dtype, tensor, stored, load(dtype, tensor, stored) | effect.mask);
+            return store_bits(dtype, tensor, stored, load_bits(dtype, tensor, stored) | effect.mask);
         case Effect::Kind::rate:
-            return store(dtype, tensor, stored,
-                         load(dtype, tensor, stored) ^ drawn_bits(effect, place));
+            for (const auto& [element, bit] : rate_flips(effect, 1)) {
+                store_bits(dtype, tensor, stored,
+                           load_bits(dtype, tensor, stored) ^ std::uint64_t{1} << bit);
+            }
+            return;
         case Effect::Kind::custom: {
             if (!custom) {
                 throw Error(Fault::usage,

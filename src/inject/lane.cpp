@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "inject/bits.h"
+
 namespace trocar::inject {
 
 Patch* Lane::patch(TensorId id) {
@@ -13,6 +15,17 @@ Patch* Lane::patch(TensorId id) {
 
 const Patch* Lane::patch(TensorId id) const {
     return const_cast<Lane*>(this)->patch(id);
+}
+
+Constant changed(const Constant& original, const ConstantChange& change) {
+    if (change.constant) {
+        return *change.constant;
+    }
+    std::vector<std::byte> bytes(original.bytes().begin(), original.bytes().end());
+    for (const auto& poke : change.pokes) {
+        store_bits(original.dtype(), bytes, poke.stored, poke.word);
+    }
+    return Constant::copy(original.dtype(), original.shape(), bytes);
 }
 
 Value complete(const Value& golden, const Geometry& geometry, const Patch& patch) {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +20,8 @@ struct Golden {
     std::vector<Geometry> geometries;  // by TensorId
     std::vector<double> seconds;       // by step
     std::size_t bytes = 0;             // of all values that ops wrote
+    std::uint64_t id = 0;              // no other golden run has it
+    bool partial = false;  // too large to be kept: only inputs and outputs of the model are here
 };
 
 // How a tensor of a run with faults differs from the golden one.
@@ -40,18 +43,25 @@ struct Patch {
 struct TensorChange {
     TensorId tensor = TensorId::none;
     std::size_t reader = no_step;  // the only one that sees it; no_step: all
-    std::vector<std::uint64_t> places;
-    Effect effect;
+    std::vector<std::uint64_t> places = {};
+    Effect effect = {};
     const CustomEffect* custom = nullptr;
 };
 // A constant that an op reads, changed before the trial runs.
 struct ConstantChange {
     std::size_t step = 0;
     TensorId tensor = TensorId::none;
-    Constant constant;
-    // Elements of it that are changed, as they are stored; empty: not known.
-    std::vector<std::uint64_t> stored;
+    // Elements by their place in memory, and their new bits.
+    struct Poke {
+        std::uint64_t stored = 0;
+        std::uint64_t word = 0;
+        bool operator==(const Poke&) const = default;
+    };
+    std::vector<Poke> pokes = {};
+    std::optional<Constant> constant = std::nullopt;  // all of it, instead
 };
+// The constant as the change leaves it.
+Constant changed(const Constant& original, const ConstantChange& change);
 
 // One run with faults: what is changed, how far it has come, what came of it.
 struct Lane {

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstring>
 
+#include "inject/bits.h"
 #include "inject/runner_parts.h"
 #include "trocar/error.h"
 
@@ -83,8 +85,35 @@ void take_inputs(const Circuit& circuit, const std::vector<NamedValue>& inputs,
 
 }  // namespace
 
-Golden Runner::golden(const std::vector<NamedValue>& inputs) {
+namespace {
+
+std::uint64_t next_golden() {
+    static std::atomic<std::uint64_t> last = 0;
+    return ++last;
+}
+
+}  // namespace
+
+// The outputs of a step of the golden run, and what nobody reads after it.
+void Runner::run_golden(Golden& golden, std::size_t number) {
+    const auto& step = circuit_.steps()[number];
+    auto outputs = run_program(program(number, golden), step, golden.values);
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+        golden.values[index(step.outputs[i])] = std::move(outputs[i]);
+    }
+}
+
+void Runner::forget_read(Golden& golden, std::size_t number) const {
+    for (const auto id : circuit_.steps()[number].inputs) {
+        if (circuit_.last_read(id) <= number && circuit_.written_at(id) != no_step) {
+            golden.values[index(id)] = {};
+        }
+    }
+}
+
+Golden Runner::golden(const std::vector<NamedValue>& inputs, std::size_t budget) {
     Golden golden;
+    golden.id = next_golden();
     golden.values.resize(circuit_.graph().tensor_limit());
     golden.geometries.resize(golden.values.size());
     take_inputs(circuit_, inputs, golden.values);
@@ -100,15 +129,22 @@ Golden Runner::golden(const std::vector<NamedValue>& inputs) {
     }
     for (std::size_t s = 0; s < circuit_.steps().size(); ++s) {
         const auto& step = circuit_.steps()[s];
-        auto& compiled = program(s, golden);
+        program(s, golden);
         const auto start = seconds_now();
-        auto outputs = run_program(compiled, step, golden.values);
+        run_golden(golden, s);
         golden.seconds.push_back(seconds_now() - start);
-        for (std::size_t i = 0; i < outputs.size(); ++i) {
-            const auto id = step.outputs[i];
-            golden.values[index(id)] = std::move(outputs[i]);
+        for (const auto id : step.outputs) {
             describe(id);
             golden.bytes += golden.geometries[index(id)].bytes();
+        }
+        if (golden.bytes > budget && !golden.partial) {
+            golden.partial = true;
+            for (std::size_t earlier = 0; earlier < s; ++earlier) {
+                forget_read(golden, earlier);
+            }
+        }
+        if (golden.partial) {
+            forget_read(golden, s);
         }
     }
     return golden;
@@ -117,6 +153,15 @@ Golden Runner::golden(const std::vector<NamedValue>& inputs) {
 void change_all(const TensorChange& change, const Layout& layout, Value& value) {
     const auto shape = value.shape();
     const CustomEffect none;
+    if (change.effect.kind == Effect::Kind::rate) {
+        for (const auto& [element, bit] : rate_flips(change.effect, change.places.size())) {
+            const auto stored = stored_place(change.places[element], shape, layout);
+            const auto bytes = value.mutable_bytes();
+            store_bits(value.dtype(), bytes, stored,
+                       load_bits(value.dtype(), bytes, stored) ^ std::uint64_t{1} << bit);
+        }
+        return;
+    }
     for (const auto place : change.places) {
         apply(change.effect, value.dtype(), value.mutable_bytes(),
               stored_place(place, shape, layout), place,
@@ -172,7 +217,8 @@ void Runner::change(const Golden& golden, Lane& lane, const TensorChange& change
     const auto layout = circuit_.layout(id);
     auto* before = lane.patch(id);
     const auto element = bits(value.dtype()) / 8;
-    if (before != nullptr || element == 0 || change.places.size() > 64) {
+    if (before != nullptr || element == 0 || change.places.size() > 64 ||
+        change.effect.kind == Effect::Kind::rate) {
         auto all = before != nullptr ? copy_of(complete(value, g, *before)) : copy_of(value);
         change_all(change, layout, all);
         auto compared = compare(value, g, all);
@@ -225,8 +271,8 @@ Value Runner::lend(const Golden& golden, TensorId id, const Patch& patch) {
         return patch.whole;
     }
     auto& copy = parts_->copies[index(id)];
-    if (copy.of != value.body().get()) {
-        copy.of = value.body().get();
+    if (copy.of != golden.id) {
+        copy.of = golden.id;
         copy.value = copy_of(value);
     }
     const auto& g = golden.geometries[index(id)];
@@ -263,11 +309,12 @@ void Runner::give_back(const Golden& golden, TensorId id, const Patch& patch) {
 void Runner::run_whole(const Golden& golden, std::size_t number, Lane& lane, const Watch& watch) {
     const auto& step = circuit_.steps()[number];
     const auto start = seconds_now();
-    OpProgram changed;
+    OpProgram rebuilt;
     Variant variant;
     for (const auto& c : lane.constants) {
         if (c.step == number) {
-            variant.constants.emplace_back(c.tensor, c.constant);
+            variant.constants.emplace_back(c.tensor,
+                                           changed(*circuit_.constant(c.tensor), c));
         }
     }
     std::vector<std::pair<TensorId, Patch>> outputs;
@@ -284,7 +331,7 @@ void Runner::run_whole(const Golden& golden, std::size_t number, Lane& lane, con
     };
     try {
         if (!variant.constants.empty()) {
-            changed = circuit_.compile(step, golden.values, variant);
+            rebuilt = circuit_.compile(step, golden.values, variant);
         }
         for (const auto id : step.inputs) {
             const auto* patch = lane.patch(id);
@@ -295,7 +342,7 @@ void Runner::run_whole(const Golden& golden, std::size_t number, Lane& lane, con
             }
         }
         auto made =
-            run_program(changed.program ? changed : program(number, golden), step, values);
+            run_program(rebuilt.program ? rebuilt : program(number, golden), step, values);
         for (std::size_t i = 0; i < made.size(); ++i) {
             const auto id = step.outputs[i];
             auto compared =
@@ -418,7 +465,14 @@ void Runner::step(const Golden& golden, std::size_t number, std::span<Lane*> lan
     }
 }
 
-void Runner::run(const Golden& golden, std::span<Lane> lanes, const Watch& watch) {
+void Runner::run(const Golden& whole, std::span<Lane> lanes, const Watch& watch) {
+    // What is not kept is computed along with the lanes.
+    std::optional<Golden> along;
+    if (whole.partial) {
+        along = whole;
+        along->id = next_golden();
+    }
+    const auto& golden = along ? *along : whole;
     const auto count = circuit_.steps().size();
     std::size_t first = count;
     for (auto& lane : lanes) {
@@ -435,7 +489,10 @@ void Runner::run(const Golden& golden, std::span<Lane> lanes, const Watch& watch
         saved_.skipped += lane.first;
     }
     std::vector<Lane*> active;
-    for (auto s = first; s < count; ++s) {
+    for (auto s = along ? 0 : first; s < count; ++s) {
+        if (along) {
+            run_golden(*along, s);
+        }
         active.clear();
         bool any = false;
         for (auto& lane : lanes) {
@@ -456,13 +513,22 @@ void Runner::run(const Golden& golden, std::span<Lane> lanes, const Watch& watch
             break;
         }
         step(golden, s, active, watch);
+        if (along) {
+            forget_read(*along, s);
+        }
     }
     for (auto& lane : lanes) {
         lane.done = true;
     }
 }
 
-void Runner::run_plainly(const Golden& golden, Lane& lane, const Watch& watch) {
+void Runner::run_plainly(const Golden& whole, Lane& lane, const Watch& watch) {
+    std::optional<Golden> along;
+    if (whole.partial) {
+        along = whole;
+        along->id = next_golden();
+    }
+    const auto& golden = along ? *along : whole;
     std::vector<Value> values(golden.values.size());
     for (const auto id : circuit_.graph().inputs()) {
         values[index(id)] = golden.values[index(id)];
@@ -486,9 +552,9 @@ void Runner::run_plainly(const Golden& golden, Lane& lane, const Watch& watch) {
         for (const auto& c : lane.tensors) {
             if (c.reader == reader &&
                 (reader != no_step || circuit_.written_at(c.tensor) == written_at)) {
-                auto changed = copy_of(values[index(c.tensor)]);
-                change_all(c, circuit_.layout(c.tensor), changed);
-                values[index(c.tensor)] = std::move(changed);
+                auto other = copy_of(values[index(c.tensor)]);
+                change_all(c, circuit_.layout(c.tensor), other);
+                values[index(c.tensor)] = std::move(other);
             }
         }
     };
@@ -500,10 +566,14 @@ void Runner::run_plainly(const Golden& golden, Lane& lane, const Watch& watch) {
     }
     for (std::size_t s = 0; s < circuit_.steps().size(); ++s) {
         const auto& step = circuit_.steps()[s];
+        if (along) {
+            run_golden(*along, s);
+        }
         Variant variant;
         for (const auto& c : lane.constants) {
             if (c.step == s) {
-                variant.constants.emplace_back(c.tensor, c.constant);
+                variant.constants.emplace_back(c.tensor,
+                                           changed(*circuit_.constant(c.tensor), c));
             }
         }
         std::vector<std::pair<TensorId, Value>> kept;
@@ -513,13 +583,13 @@ void Runner::run_plainly(const Golden& golden, Lane& lane, const Watch& watch) {
             }
         }
         try {
-            OpProgram changed;
+            OpProgram rebuilt;
             if (!variant.constants.empty()) {
-                changed = circuit_.compile(step, golden.values, variant);
+                rebuilt = circuit_.compile(step, golden.values, variant);
             }
             change(no_step, s);
             auto outputs =
-                run_program(changed.program ? changed : program(s, golden), step, values);
+                run_program(rebuilt.program ? rebuilt : program(s, golden), step, values);
             for (std::size_t i = 0; i < outputs.size(); ++i) {
                 values[index(step.outputs[i])] = std::move(outputs[i]);
             }
@@ -543,6 +613,9 @@ void Runner::run_plainly(const Golden& golden, Lane& lane, const Watch& watch) {
             if (circuit_.last_read(id) <= s) {
                 values[index(id)] = {};
             }
+        }
+        if (along) {
+            forget_read(*along, s);
         }
     }
     lane.done = true;

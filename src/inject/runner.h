@@ -52,7 +52,9 @@ public:
     Runner(const Circuit& circuit, const Accelerate& accelerate);
     ~Runner();
 
-    Golden golden(const std::vector<NamedValue>& inputs);
+    // Keeps all tensors unless they are over the budget.
+    Golden golden(const std::vector<NamedValue>& inputs,
+                  std::size_t budget = std::numeric_limits<std::size_t>::max());
     // All lanes to their end; they keep patches of the model's outputs. `golden` must stay in place.
     void run(const Golden& golden, std::span<Lane> lanes, const Watch& watch);
     // Brute force: every op of the model, from its inputs on, with the faults in place.
@@ -64,6 +66,8 @@ private:
     struct Parts;
     struct Job;
 
+    void run_golden(Golden& golden, std::size_t number);
+    void forget_read(Golden& golden, std::size_t number) const;
     OpProgram& program(std::size_t step, const Golden& golden);
     std::vector<Value> run_program(OpProgram& program, const Step& step,
                                    const std::vector<Value>& values);

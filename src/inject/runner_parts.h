@@ -49,7 +49,7 @@ struct Runner::Parts {
     std::vector<Blocks> blocks;
     // Copies of golden tensors that are patched for one run.
     struct Copy {
-        const void* of = nullptr;
+        std::uint64_t of = 0;  // Golden::id
         Value value;
     };
     std::vector<Copy> copies;  // by TensorId

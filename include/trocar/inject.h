@@ -1,0 +1,138 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "trocar/campaign.h"
+#include "trocar/engine.h"
+#include "trocar/model.h"
+
+namespace trocar {
+
+// One input to try the faults with.
+struct CampaignInput {
+    std::vector<NamedValue> values;
+    std::optional<std::int64_t> label = std::nullopt;
+    std::string name = {};
+};
+// Where inputs come from: input `i` of `count`. Called once for each input, in any order, from one
+// thread at a time.
+struct CampaignInputs {
+    std::uint64_t count = 0;
+    std::function<CampaignInput(std::uint64_t)> get;
+};
+
+// Which faults are tried.
+struct Sampling {
+    std::uint64_t trials = 1000;    // of all strata together; 0 with `exhaustive`
+    bool exhaustive = false;        // every fault of the populations once
+    int faults_per_trial = 1;       // drawn independently of one another
+    std::uint64_t seed = 0;
+    bool by_layer = false;  // strata: the faults of each layer, bit, target are drawn on their own
+    bool by_bit = false;
+    bool by_target = false;
+    enum class Allocation { proportional, equal, data_aware } allocation = Allocation::proportional;
+    std::vector<std::vector<ModelFault>> list = {};  // given faults, a trial each, instead
+};
+
+// What is measured.
+struct Monitoring {
+    bool nan_everywhere = false;  // NaN and infinity in every tensor, not only in outputs
+    enum class Ranges { off, observe, clip } ranges = Ranges::off;
+    double margin = 0;  // by which ranges are widened, as a share of their width
+    bool only_correct = false;  // inputs whose golden decision is not their label are left out
+    bool layers = false;        // effects on every tensor on the way
+    // The user's: of the golden and the faulty outputs, in graph order.
+    std::function<double(const std::vector<NamedValue>&, const std::vector<NamedValue>&,
+                         const CampaignInput&)>
+        metric = {};
+    std::map<std::string, CustomEffect> effects = {};  // fault models of the user's own, by name
+};
+
+struct CampaignOptions {
+    View view = View::deployed;
+    std::vector<Population> populations;
+    Sampling sampling;
+    Monitoring monitoring;
+    Accelerate accelerate;
+    std::uint64_t inputs_per_fault = 0;  // drawn for each trial; 0: all
+    std::size_t memory_budget = std::size_t{2} << 30;  // for golden tensors and those on the way
+    int workers = 1;
+    double audit = 0;        // share of runs that are done again by brute force
+    bool brute_force = false;  // all of them, and nothing else
+    // Shard `shard` of `shards`: trials whose number leaves that remainder.
+    std::uint64_t shard = 0;
+    std::uint64_t shards = 1;
+};
+
+// What a golden run gave.
+struct GoldenResult {
+    std::uint64_t input = 0;
+    std::string name = {};
+    std::optional<std::int64_t> label = std::nullopt;
+    std::int64_t top = -1;
+    bool left_out = false;  // only_correct, and it is not
+    std::vector<NamedValue> outputs;
+};
+
+// What a campaign tells while it runs; called from one thread at a time.
+class CampaignObserver {
+public:
+    virtual ~CampaignObserver() = default;
+    virtual void golden(const GoldenResult&) {}
+    virtual void results(const std::vector<TrialResult>& results,
+                         const std::vector<LayerEffect>& effects) = 0;
+    virtual bool is_done(std::uint64_t trial, std::uint64_t input) = 0;  // from an earlier session
+    virtual void progress(std::uint64_t done, std::uint64_t total) = 0;
+    virtual bool stop() { return false; }  // asked for between batches
+};
+
+// What was saved, as names and numbers, for reports.
+using Saving = std::vector<std::pair<std::string, double>>;
+
+struct CampaignSummary {
+    std::uint64_t runs = 0;       // trials times inputs, done now
+    std::uint64_t audited = 0;
+    double seconds = 0;           // with faults, of all workers together
+    double golden_seconds = 0;    // of one golden run
+    bool stopped = false;
+    Saving saving;
+};
+
+// A model with its faults laid out: strata, trials, and how to run them.
+class Campaign {
+public:
+    // Looks at the model, runs the first input, and refuses what cannot be done exactly: an engine
+    // that does not give the same bits twice, a golden output with NaN. Throws Error(usage) on
+    // populations that hold no fault, with near matches.
+    Campaign(const Model& model, std::shared_ptr<Engine> engine, CampaignInputs inputs,
+             CampaignOptions options);
+    ~Campaign();
+
+    const std::vector<Stratum>& strata() const;
+    std::uint64_t population() const;   // all faults there are
+    std::uint64_t trial_count() const;  // of all shards
+    Trial trial(std::uint64_t number) const;
+    // The inputs that a trial is run with.
+    std::vector<std::uint64_t> inputs_of(std::uint64_t trial) const;
+    // Seconds of one golden run, and of one run with a fault as far as has been seen.
+    double golden_seconds() const;
+    std::uint64_t golden_bytes() const;
+    std::vector<std::string> notes() const;
+
+    // Runs all trials of the shard that the observer does not have yet. Throws Error(internal)
+    // when an audit finds a difference, with the fault that shows it.
+    CampaignSummary run(CampaignObserver& observer);
+    // One trial on one input, by brute force, with what it did to every tensor.
+    TrialResult replay(const Trial& trial, std::uint64_t input, std::vector<LayerEffect>& effects);
+
+private:
+    struct Parts;
+    std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace trocar

@@ -1,0 +1,216 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "inject/bits.h"
+#include "inject/universe.h"
+#include "trocar/error.h"
+#include "util/text.h"
+
+namespace trocar::inject {
+
+namespace {
+
+TensorId find_tensor(const Circuit& circuit, const std::string& name) {
+    if (const auto id = circuit.graph().find_tensor(name)) {
+        return *id;
+    }
+    std::vector<std::string> names;
+    for (const auto id : circuit.graph().tensors()) {
+        names.push_back(circuit.graph().tensor(id).name);
+    }
+    const auto near = did_you_mean(name, names);
+    throw Error(Fault::usage,
+                fmt::format("there is no tensor '{}' in the {} view of the model", name,
+                            circuit.deployed() != nullptr ? "deployed" : "source"),
+                near.empty() ? "faults name tensors of the view that the campaign is in" : near);
+}
+
+std::size_t find_reader(const Circuit& circuit, const std::string& name, TensorId tensor) {
+    std::size_t step = no_step;
+    if (name.starts_with('#')) {
+        std::from_chars(name.data() + 1, name.data() + name.size(), step);
+    } else if (const auto op = circuit.graph().find_op(name)) {
+        step = circuit.step_of(*op);
+    }
+    if (step >= circuit.steps().size()) {
+        throw Error(Fault::usage, fmt::format("there is no op '{}' that reads '{}'", name,
+                                              circuit.graph().tensor(tensor).name));
+    }
+    return step;
+}
+
+bool reads(const Circuit& circuit, std::size_t step, TensorId tensor) {
+    const auto& op = circuit.graph().op(circuit.steps()[step].op);
+    return std::find(op.inputs.begin(), op.inputs.end(), tensor) != op.inputs.end() ||
+           std::find(op.captures.begin(), op.captures.end(), tensor) != op.captures.end();
+}
+
+const CustomEffect& custom_of(const Effect& effect,
+                              const std::map<std::string, CustomEffect>& effects) {
+    static const CustomEffect none;
+    const auto found = effects.find(effect.name);
+    return found == effects.end() ? none : found->second;
+}
+
+// The bytes of dense elements with a fault in place. `filters`: how they stand in memory.
+std::vector<std::byte> with_fault(const Constant& constant, const ModelFault& fault,
+                                  const FilterLayout& filters, const CustomEffect& custom,
+                                  std::vector<std::uint64_t>& stored) {
+    std::vector<std::byte> bytes(constant.bytes().begin(), constant.bytes().end());
+    const auto at = places(fault.elements, constant.shape());
+    const auto dtype = constant.dtype();
+    if (fault.effect.kind == Effect::Kind::rate) {
+        for (const auto& [element, bit] : rate_flips(fault.effect, at.size())) {
+            stored.push_back(stored_place(at[element], constant.shape(), filters));
+            store_bits(dtype, bytes, stored.back(),
+                       load_bits(dtype, bytes, stored.back()) ^ std::uint64_t{1} << bit);
+        }
+        return bytes;
+    }
+    for (const auto place : at) {
+        stored.push_back(stored_place(place, constant.shape(), filters));
+        apply(fault.effect, dtype, bytes, stored.back(), place, custom);
+    }
+    return bytes;
+}
+
+// The new bits of few elements, without a copy of all others.
+std::vector<ConstantChange::Poke> poke_elements(const Constant& constant, const ModelFault& fault,
+                                                const FilterLayout& filters,
+                                                const CustomEffect& custom) {
+    std::vector<ConstantChange::Poke> pokes;
+    for (const auto place : places(fault.elements, constant.shape())) {
+        const auto stored = stored_place(place, constant.shape(), filters);
+        const auto before = load_bits(constant.dtype(), constant.bytes(), stored);
+        std::array<std::byte, 8> one{};
+        store_bits(constant.dtype(), one, 0, before);
+        apply(fault.effect, constant.dtype(), one, 0, place, custom);
+        const auto after = load_bits(constant.dtype(), one, 0);
+        if (after != before) {
+            pokes.push_back({stored, after});
+        }
+    }
+    return pokes;
+}
+
+// A sparse constant whose indices may say anything: what lies outside is the engine's to refuse.
+Constant sparse_with(const Constant& sparse, const ModelFault& fault, const CustomEffect& custom) {
+    const bool of_values = fault.part == ModelFault::Part::values;
+    const auto& part = of_values ? sparse.values() : sparse.indices();
+    std::vector<std::uint64_t> stored;
+    auto other = Constant::copy(part.dtype(), part.shape(),
+                                with_fault(part, fault, {}, custom, stored));
+    return Constant::sparse(sparse.shape(), of_values ? other : sparse.values(),
+                            of_values ? sparse.indices() : other);
+}
+
+void change_constant(const Circuit& circuit, TensorId tensor, std::size_t step,
+                     const ModelFault& fault, const CustomEffect& custom, Lane& lane) {
+    const auto& original = *circuit.constant(tensor);
+    auto existing = std::find_if(
+        lane.constants.begin(), lane.constants.end(),
+        [&](const ConstantChange& c) { return c.tensor == tensor && c.step == step; });
+    const auto& op = circuit.graph().op(circuit.steps()[step].op);
+    const auto slot = static_cast<std::size_t>(
+        std::find(op.inputs.begin(), op.inputs.end(), tensor) - op.inputs.begin());
+    const auto filters = circuit.filter_layout(op, slot);
+    ConstantChange change{.step = step, .tensor = tensor};
+    constexpr std::size_t few = 64;
+    if (original.is_sparse() != (fault.part != ModelFault::Part::whole)) {
+        throw Error(Fault::usage,
+                    original.is_sparse()
+                        ? fmt::format("'{}' is stored sparse", fault.tensor)
+                        : fmt::format("'{}' is not stored sparse", fault.tensor),
+                    original.is_sparse() ? "name its .values or its .indices" : "");
+    }
+    if (original.is_sparse()) {
+        const auto now = existing != lane.constants.end() ? *existing->constant : original;
+        change.constant = sparse_with(now, fault, custom);
+    } else if (existing == lane.constants.end() && fault.effect.kind != Effect::Kind::rate &&
+               fault.elements.ranges.size() == original.shape().size() &&
+               places(fault.elements, original.shape()).size() <= few) {
+        change.pokes = poke_elements(original, fault, filters, custom);
+        if (change.pokes.empty()) {
+            return;
+        }
+    } else {
+        const auto now =
+            existing != lane.constants.end() ? changed(original, *existing) : original;
+        std::vector<std::uint64_t> stored;
+        const auto bytes = with_fault(now, fault, filters, custom, stored);
+        change.constant = Constant::copy(original.dtype(), original.shape(), bytes);
+        if (stored.size() <= few) {
+            auto pokes = existing != lane.constants.end() ? existing->pokes
+                                                          : std::vector<ConstantChange::Poke>{};
+            if (existing == lane.constants.end() || !existing->pokes.empty()) {
+                for (const auto at : stored) {
+                    std::erase_if(pokes, [&](const auto& p) { return p.stored == at; });
+                    pokes.push_back({at, load_bits(original.dtype(), bytes, at)});
+                }
+                change.pokes = std::move(pokes);
+                change.constant.reset();
+            }
+        }
+    }
+    if (existing != lane.constants.end()) {
+        *existing = std::move(change);
+    } else {
+        lane.constants.push_back(std::move(change));
+    }
+}
+
+}  // namespace
+
+Lane make_lane(const Circuit& circuit, const std::vector<Value>& values,
+               const std::vector<ModelFault>& faults, std::uint64_t run,
+               const std::map<std::string, CustomEffect>& effects) {
+    Lane lane;
+    lane.first = no_step;
+    const auto reach = [&](std::size_t step) {
+        lane.first = std::min(lane.first, step);
+        lane.pending = std::max(lane.pending, step);
+    };
+    for (const auto& fault : faults) {
+        if (!fault.duration.active(run)) {
+            continue;
+        }
+        const auto tensor = find_tensor(circuit, fault.tensor);
+        const auto& custom = custom_of(fault.effect, effects);
+        if (circuit.constant(tensor) != nullptr) {
+            const auto only =
+                fault.reader.empty() ? no_step : find_reader(circuit, fault.reader, tensor);
+            for (std::size_t step = 0; step < circuit.steps().size(); ++step) {
+                if (only != no_step ? step == only : reads(circuit, step, tensor)) {
+                    change_constant(circuit, tensor, step, fault, custom, lane);
+                    reach(step);
+                }
+            }
+            continue;
+        }
+        const auto& value = values[index(tensor)];
+        if (!value.is_tensor() || bits(value.dtype()) == 0) {
+            throw Error(Fault::usage, fmt::format("'{}' is {}, which has no bits to change",
+                                                  fault.tensor, value_text(value)));
+        }
+        TensorChange change{.tensor = tensor};
+        change.reader = fault.reader.empty() ? no_step : find_reader(circuit, fault.reader, tensor);
+        change.places = places(fault.elements, plain_shape(value.shape(), circuit.layout(tensor)));
+        change.effect = fault.effect;
+        change.custom = custom ? &custom : nullptr;
+        // Refused now rather than in the run.
+        std::array<std::byte, 16> probe{};
+        apply(change.effect, value.dtype(), probe, 0, 0, custom);
+        const auto at = change.reader != no_step ? change.reader : circuit.written_at(tensor);
+        reach(at == no_step ? 0 : at);
+        lane.tensors.push_back(std::move(change));
+    }
+    if (lane.first == no_step) {
+        lane.first = circuit.steps().size();
+    }
+    return lane;
+}
+
+}  // namespace trocar::inject
