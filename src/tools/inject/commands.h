@@ -8,5 +8,6 @@ namespace trocar::inject {
 extern const Command report_command;
 extern const Command merge_command;
 extern const Command export_command;
+extern const Command schema_command;
 
 }  // namespace trocar::inject

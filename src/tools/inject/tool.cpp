@@ -6,10 +6,11 @@ namespace trocar {
 
 namespace {
 
-constexpr std::array<const Command*, 3> commands_of_inject{
+constexpr std::array<const Command*, 4> commands_of_inject{
     &inject::report_command,
     &inject::merge_command,
     &inject::export_command,
+    &inject::schema_command,
 };
 
 }  // namespace

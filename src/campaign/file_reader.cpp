@@ -1,0 +1,356 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "campaign/words.h"
+#include "campaign/yaml.h"
+#include "trocar/campaign_file.h"
+#include "trocar/preprocess.h"
+#include "util/files.h"
+#include "util/text.h"
+
+namespace trocar {
+
+namespace {
+
+using campaign::Field;
+
+int small(const Field& field, std::uint64_t least, std::uint64_t most) {
+    return static_cast<int>(field.natural(least, most));
+}
+
+// Numbers as in "0.485, 0.456" and lists of them, without blanks.
+std::string joined(const Field& field) {
+    std::string all;
+    for (const auto& text : field.texts()) {
+        all += (all.empty() ? "" : ",") + text;
+    }
+    std::erase(all, ' ');
+    return all;
+}
+
+std::vector<std::pair<std::string, std::string>> read_preprocess(const Field& field) {
+    std::vector<std::pair<std::string, std::string>> steps;
+    Field::Keys keys;
+    for (const char* key : campaign::preprocess_keys) {
+        keys.emplace_back(key, [&steps, key](const Field& value) {
+            steps.emplace_back(key, std::string_view(key) == "command" ? value.text()
+                                                                       : joined(value));
+        });
+    }
+    field.read(keys);
+    // The steps have an order of their own.
+    std::vector<std::pair<std::string, std::string>> ordered;
+    for (const char* key : campaign::preprocess_keys) {
+        for (auto& step : steps) {
+            if (step.first == key) {
+                ordered.push_back(std::move(step));
+            }
+        }
+    }
+    std::vector<std::string> texts;
+    for (const auto& [key, value] : ordered) {
+        texts.push_back(key + "=" + value);
+    }
+    field.parsed([&] { return parse_preprocess(texts); });
+    return ordered;
+}
+
+CampaignFile::Data read_data(const Field& field) {
+    CampaignFile::Data data;
+    if (field.is_scalar()) {
+        data.path = field.text();
+        return data;
+    }
+    field.read({
+        {"path", [&](const Field& f) { data.path = f.text(); }},
+        {"kind",
+         [&](const Field& f) {
+             f.choice({"images", "arrays", "idx", "cifar10", "cifar100", "events"});
+             data.kind = f.text();
+         }},
+        {"labels", [&](const Field& f) { data.labels = f.text(); }},
+        {"split",
+         [&](const Field& f) {
+             f.choice({"test", "train"});
+             data.split = f.text();
+         }},
+        {"offset", [&](const Field& f) { data.offset = f.natural(); }},
+        {"limit", [&](const Field& f) { data.limit = f.natural(1); }},
+        {"preprocess", [&](const Field& f) { data.preprocess = read_preprocess(f); }},
+    });
+    if (data.path.empty()) {
+        field.fail("it needs a path");
+    }
+    return data;
+}
+
+void read_inputs(InputSpec& inputs, const Field& field) {
+    if (!field.is_map()) {
+        inputs.sources = field.texts();
+        return;
+    }
+    field.read({
+        {"sources", [&](const Field& f) { inputs.sources = f.texts(); }},
+        {"shapes", [&](const Field& f) { inputs.shapes = f.texts(); }},
+        {"fill", [&](const Field& f) { inputs.fill = f.text(); }},
+    });
+}
+
+void read_faults_entry(CampaignFile& campaign, const Field& field) {
+    Population population;
+    bool is_population = false;
+    bool is_list = false;
+    const auto of_population = [&](const auto& read) {
+        return [&is_population, read](const Field& f) {
+            is_population = true;
+            read(f);
+        };
+    };
+    using Target = Population::Target;
+    using Extent = Population::Extent;
+    field.read({
+        {"list",
+         [&](const Field& f) {
+             is_list = true;
+             for (const auto& item : f.items()) {
+                 campaign.list.push_back(item.parsed([&] { return parse_faults(item.text()); }));
+             }
+         }},
+        {"file",
+         [&](const Field& f) {
+             is_list = true;
+             campaign.files.push_back(f.text());
+         }},
+        {"target", of_population([&](const Field& f) {
+             population.target = static_cast<Target>(
+                 f.choice({"weights", "activations", "reads", "inputs", "constants"}));
+         })},
+        {"ops", of_population([&](const Field& f) {
+             population.ops = f.parsed([&] { return parse_selector(f.text()); });
+         })},
+        {"tensors", of_population([&](const Field& f) { population.tensors = f.text(); })},
+        {"dtype", of_population([&](const Field& f) {
+             population.dtype = parse_dtype(f.text());
+             if (!population.dtype) {
+                 f.fail(fmt::format("'{}' is no type of elements", f.text()), "f32, i8, bf16…");
+             }
+         })},
+        {"elements", of_population([&](const Field& f) {
+             population.elements = f.parsed([&] { return campaign::parse_elements(f.text()); });
+         })},
+        {"bits", of_population([&](const Field& f) {
+             population.bits = joined(f);
+             f.parsed([&] { return campaign::check_bits(population.bits); });
+         })},
+        {"effect", of_population([&](const Field& f) {
+             population.effect = f.parsed([&] { return campaign::parse_effect(f.text()); });
+         })},
+        {"bits_at_once", of_population([&](const Field& f) {
+             population.bits_at_once = small(f, 1, 64);
+         })},
+        {"elements_at_once", of_population([&](const Field& f) {
+             population.elements_at_once = small(f, 1, 1u << 30);
+         })},
+        {"extent", of_population([&](const Field& f) {
+             population.extent =
+                 static_cast<Extent>(f.choice({"element", "row", "channel", "tensor"}));
+         })},
+        {"all_readers", of_population([&](const Field& f) { population.all_readers = f.truth(); })},
+        {"duration", of_population([&](const Field& f) {
+             population.duration = f.parsed([&] { return campaign::parse_duration(f.text()); });
+         })},
+    });
+    if (is_population && is_list) {
+        field.fail("a list of faults and where random ones may be are two entries");
+    }
+    if (!is_list) {
+        campaign.populations.push_back(std::move(population));
+    }
+}
+
+void read_trials(CampaignFile& campaign, const Field& field) {
+    if (field.is_scalar() && field.text() == "exhaustive") {
+        campaign.exhaustive = true;
+    } else if (field.is_map()) {
+        field.read({
+            {"margin", [&](const Field& f) { campaign.margin = f.share(); }},
+            {"confidence", [&](const Field& f) { campaign.confidence = f.share(); }},
+        });
+        if (!campaign.margin || *campaign.margin <= 0 || campaign.confidence <= 0 ||
+            campaign.confidence >= 1) {
+            field.fail("it needs a margin above 0, and a confidence below 1");
+        }
+    } else {
+        campaign.trials = field.natural(1);
+    }
+}
+
+void read_strata(CampaignFile& campaign, const Field& field) {
+    for (const auto& item : field.items()) {
+        const auto which = item.choice({"layer", "bit", "target"});
+        (which == 0 ? campaign.by_layer : which == 1 ? campaign.by_bit : campaign.by_target) = true;
+    }
+}
+
+void read_monitors(CampaignFile& campaign, const Field& field) {
+    field.read({
+        {"nan", [&](const Field& f) { campaign.nan_everywhere = f.choice({"outputs", "all"}) == 1; }},
+        {"ranges",
+         [&](const Field& f) {
+             campaign.ranges =
+                 static_cast<CampaignFile::Ranges>(f.choice({"off", "observe", "clip"}));
+         }},
+        {"margin", [&](const Field& f) { campaign.range_margin = f.number(0, 1e6); }},
+    });
+}
+
+void read_accelerate(Accelerate& accelerate, const Field& field) {
+    if (field.is_scalar()) {
+        const bool on = field.truth();
+        accelerate.prefix = accelerate.dead = accelerate.region = accelerate.channels =
+            accelerate.screen = accelerate.twins = on;
+        accelerate.batch = on ? accelerate.batch : 1;
+        return;
+    }
+    field.read({
+        {"prefix", [&](const Field& f) { accelerate.prefix = f.truth(); }},
+        {"dead", [&](const Field& f) { accelerate.dead = f.truth(); }},
+        {"region", [&](const Field& f) { accelerate.region = f.truth(); }},
+        {"channels", [&](const Field& f) { accelerate.channels = f.truth(); }},
+        {"screen", [&](const Field& f) { accelerate.screen = f.truth(); }},
+        {"twins", [&](const Field& f) { accelerate.twins = f.truth(); }},
+        {"batch", [&](const Field& f) { accelerate.batch = f.natural(1, 1u << 20); }},
+    });
+}
+
+Field::Keys keys_of(CampaignFile& c) {
+    using Allocation = CampaignFile::Allocation;
+    return {
+        {"model", [&](const Field& f) { c.model = f.text(); }},
+        {"engine",
+         [&](const Field& f) {
+             c.engine = f.text();
+             f.parsed([&] { return parse_engine(c.engine); });
+         }},
+        {"threads", [&](const Field& f) { c.threads = small(f, 0, 4096); }},
+        {"view",
+         [&](const Field& f) {
+             c.view = f.choice({"source", "deployed"}) == 0 ? View::source : View::deployed;
+         }},
+        {"seed", [&](const Field& f) { c.seed = f.natural(); }},
+        {"data", [&](const Field& f) { c.data = read_data(f); }},
+        {"inputs", [&](const Field& f) { read_inputs(c.inputs, f); }},
+        {"faults",
+         [&](const Field& f) {
+             for (const auto& item : f.items()) {
+                 read_faults_entry(c, item);
+             }
+         }},
+        {"trials", [&](const Field& f) { read_trials(c, f); }},
+        {"stratify", [&](const Field& f) { read_strata(c, f); }},
+        {"allocation",
+         [&](const Field& f) {
+             c.allocation =
+                 static_cast<Allocation>(f.choice({"proportional", "equal", "data-aware"}));
+         }},
+        {"stop_at",
+         [&](const Field& f) {
+             c.stop_at = f.share();
+             if (*c.stop_at <= 0) {
+                 f.fail("a half-width lies above 0");
+             }
+         }},
+        {"faults_per_trial", [&](const Field& f) { c.faults_per_trial = small(f, 1, 1u << 20); }},
+        {"inputs_per_fault",
+         [&](const Field& f) {
+             c.inputs_per_fault = f.is_scalar() && f.text() == "all" ? 0 : f.natural(1);
+         }},
+        {"only_correct", [&](const Field& f) { c.only_correct = f.truth(); }},
+        {"monitors", [&](const Field& f) { read_monitors(c, f); }},
+        {"metric", [&](const Field& f) { c.metric = f.text(); }},
+        {"layer_effects", [&](const Field& f) { c.layer_effects = f.truth(); }},
+        {"accelerate", [&](const Field& f) { read_accelerate(c.accelerate, f); }},
+        {"memory", [&](const Field& f) { c.memory = f.bytes(); }},
+        {"workers", [&](const Field& f) { c.workers = small(f, 1, 4096); }},
+        {"audit", [&](const Field& f) { c.audit = f.share(); }},
+        {"store", [&](const Field& f) { c.store = f.text(); }},
+    };
+}
+
+void check(const CampaignFile& campaign, const Field& whole) {
+    const bool listed = !campaign.list.empty() || !campaign.files.empty();
+    const bool inputs = !campaign.inputs.sources.empty() || !campaign.inputs.fill.empty();
+    if (listed && !campaign.populations.empty()) {
+        whole.fail("faults are either listed or drawn, not both",
+                   "make two campaigns of them; merging their CSV exports is easy");
+    }
+    if (listed && (campaign.trials || campaign.exhaustive || campaign.margin)) {
+        whole.fail("listed faults are all tried: there is no number of trials to give");
+    }
+    if (campaign.data && inputs) {
+        whole.fail("inputs come either from data or from inputs, not from both");
+    }
+    if (campaign.only_correct && !campaign.data) {
+        whole.fail("only_correct needs data with labels");
+    }
+    if (campaign.exhaustive && campaign.faults_per_trial > 1) {
+        whole.fail("an exhaustive campaign has one fault per trial",
+                   "give a number of trials instead");
+    }
+}
+
+// From the folder of the campaign, unless absolute.
+void stand_from(const std::filesystem::path& folder, std::string& path) {
+    if (!path.empty()) {
+        path = (folder / path).lexically_normal().string();
+    }
+}
+
+void read_fault_file(CampaignFile& campaign, const std::string& file) {
+    std::size_t number = 0;
+    for (const auto& line : split(read_file(file), '\n')) {
+        ++number;
+        const auto text = trim(line);
+        if (text.empty() || text.starts_with('#')) {
+            continue;
+        }
+        try {
+            campaign.list.push_back(parse_faults(text));
+        } catch (const Error& e) {
+            throw Error(Fault::input, fmt::format("{}:{}: {}", file, number, e.what()), e.hint());
+        }
+    }
+}
+
+}  // namespace
+
+CampaignFile parse_campaign(std::string_view text, const std::string& name) {
+    const auto whole = campaign::parse_yaml(std::string(text), name);
+    CampaignFile file;
+    if (!whole.is_map()) {
+        whole.fail("this is not a campaign: it has no keys", "it begins with model: FILE");
+    }
+    whole.read(keys_of(file));
+    check(file, whole);
+    return file;
+}
+
+CampaignFile read_campaign(const std::filesystem::path& path) {
+    auto file = parse_campaign(read_file(path), path.string());
+    const auto folder = path.parent_path();
+    stand_from(folder, file.model);
+    stand_from(folder, file.store);
+    if (file.data) {
+        stand_from(folder, file.data->path);
+        stand_from(folder, file.data->labels);
+    }
+    for (auto& faults : file.files) {
+        stand_from(folder, faults);
+        read_fault_file(file, faults);
+    }
+    file.files.clear();
+    return file;
+}
+
+}  // namespace trocar
