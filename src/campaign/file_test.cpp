@@ -121,7 +121,8 @@ TEST(CampaignFiles, AreWrittenAsTheyRead) {
 TEST(CampaignFiles, OfTheSameCampaignHaveTheSameText) {
     const auto a = parse("seed: 3\nmodel: a.onnx\ntrials: 100\nfaults:\n- bits: 30\n");
     const auto b = parse(
-        "{\"trials\": 100, model: b/a.onnx, seed: 3, workers: 8, audit: 1 %, store: x.db, memory: 1 "
+        "{\"trials\": 100, model: b/a.onnx, seed: 3, workers: 8, audit: 1 %, store: x.db, memory: "
+        "1 "
         "GB, accelerate: false, faults: {target: weights, effect: flip, bits: [30]}, threads: 2}");
     EXPECT_EQ(canonical_text(a), canonical_text(b));
     EXPECT_NE(canonical_text(a), canonical_text(parse("seed: 4\nmodel: a\ntrials: 100\n")));
