@@ -23,6 +23,10 @@ Saved& Saved::operator+=(const Saved& other) {
     gathered += other.gathered;
     positions += other.positions;
     blocks += other.blocks;
+    stacked += other.stacked;
+    columns += other.columns;
+    seconds_stacked += other.seconds_stacked;
+    seconds_columns += other.seconds_columns;
     rebuilt += other.rebuilt;
     uncalibrated += other.uncalibrated;
     seconds_whole += other.seconds_whole;
@@ -278,17 +282,7 @@ Value Runner::lend(const Golden& golden, TensorId id, const Patch& patch) {
         copy.of = golden.id;
         copy.value = copy_of(value);
     }
-    const auto& g = golden.geometries[index(id)];
-    auto* to = copy.value.mutable_bytes().data();
-    const auto* from = patch.cells.data();
-    for (const auto position : patch.positions) {
-        auto* at = to + g.at(position) + static_cast<std::size_t>(patch.low) * g.group_step;
-        for (auto group = patch.low; group < patch.high; ++group) {
-            std::memcpy(at, from, g.cell);
-            at += g.group_step;
-            from += g.cell;
-        }
-    }
+    overlay(golden.geometries[index(id)], patch, copy.value.mutable_bytes().data());
     return copy.value;
 }
 
@@ -452,6 +446,8 @@ void Runner::step(const Golden& golden, std::size_t number, std::span<Lane*> lan
     const auto& step = circuit_.steps()[number];
     std::vector<Job> jobs;
     std::vector<Lane*> blocks;
+    std::vector<Lane*> columns;
+    std::vector<Lane*> stack;
     for (auto* lane : lanes) {
         const bool constants = std::any_of(lane->constants.begin(), lane->constants.end(),
                                            [&](const auto& c) { return c.step == number; });
@@ -472,6 +468,11 @@ void Runner::step(const Golden& golden, std::size_t number, std::span<Lane*> lan
         } else if (!constants && accelerate_.region && accelerate_.dead &&
                    can_gather(golden, number, *lane, positions)) {
             jobs.push_back({lane, std::move(positions)});
+        } else if (constants && !dirty && accelerate_.channels &&
+                   can_column(golden, number, *lane)) {
+            columns.push_back(lane);
+        } else if (!constants && can_stack(golden, number, *lane)) {
+            stack.push_back(lane);
         } else {
             run_whole(golden, number, *lane, watch);
         }
@@ -479,8 +480,14 @@ void Runner::step(const Golden& golden, std::size_t number, std::span<Lane*> lan
     if (!blocks.empty()) {
         run_blocks(golden, number, blocks, watch);
     }
+    if (!columns.empty()) {
+        run_columns_of(golden, number, columns, watch);
+    }
     if (!jobs.empty()) {
         run_gathered(golden, number, jobs, watch);
+    }
+    if (!stack.empty()) {
+        run_stacked(golden, number, stack, watch);
     }
 }
 
