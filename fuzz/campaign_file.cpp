@@ -1,10 +1,11 @@
 // Reads arbitrary bytes as a campaign. What can be read is written as text that reads back as the
 // same.
+#include "trocar/campaign_file.h"
+
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
 
-#include "trocar/campaign_file.h"
 #include "trocar/error.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

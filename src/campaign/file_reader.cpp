@@ -34,8 +34,8 @@ std::vector<std::pair<std::string, std::string>> read_preprocess(const Field& fi
     Field::Keys keys;
     for (const char* key : campaign::preprocess_keys) {
         keys.emplace_back(key, [&steps, key](const Field& value) {
-            steps.emplace_back(key, std::string_view(key) == "command" ? value.text()
-                                                                       : joined(value));
+            steps.emplace_back(key,
+                               std::string_view(key) == "command" ? value.text() : joined(value));
         });
     }
     field.read(keys);
@@ -146,9 +146,8 @@ void read_faults_entry(CampaignFile& campaign, const Field& field) {
         {"effect", of_population([&](const Field& f) {
              population.effect = f.parsed([&] { return campaign::parse_effect(f.text()); });
          })},
-        {"bits_at_once", of_population([&](const Field& f) {
-             population.bits_at_once = small(f, 1, 64);
-         })},
+        {"bits_at_once",
+         of_population([&](const Field& f) { population.bits_at_once = small(f, 1, 64); })},
         {"elements_at_once", of_population([&](const Field& f) {
              population.elements_at_once = small(f, 1, 1u << 30);
          })},
@@ -195,7 +194,10 @@ void read_strata(CampaignFile& campaign, const Field& field) {
 
 void read_monitors(CampaignFile& campaign, const Field& field) {
     field.read({
-        {"nan", [&](const Field& f) { campaign.nan_everywhere = f.choice({"outputs", "all"}) == 1; }},
+        {"nan",
+         [&](const Field& f) {
+             campaign.nan_everywhere = f.choice({"outputs", "all"}) == 1;
+         }},
         {"ranges",
          [&](const Field& f) {
              campaign.ranges =

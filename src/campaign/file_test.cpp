@@ -121,7 +121,8 @@ TEST(CampaignFiles, AreWrittenAsTheyRead) {
 TEST(CampaignFiles, OfTheSameCampaignHaveTheSameText) {
     const auto a = parse("seed: 3\nmodel: a.onnx\ntrials: 100\nfaults:\n- bits: 30\n");
     const auto b = parse(
-        "{\"trials\": 100, model: b/a.onnx, seed: 3, workers: 8, audit: 1 %, store: x.db, memory: 1 "
+        "{\"trials\": 100, model: b/a.onnx, seed: 3, workers: 8, audit: 1 %, store: x.db, memory: "
+        "1 "
         "GB, accelerate: false, faults: {target: weights, effect: flip, bits: [30]}, threads: 2}");
     EXPECT_EQ(canonical_text(a), canonical_text(b));
     EXPECT_NE(canonical_text(a), canonical_text(parse("seed: 4\nmodel: a\ntrials: 100\n")));
@@ -147,7 +148,7 @@ TEST(CampaignFiles, SayWhereTheyAreWrong) {
     EXPECT_THAT(refusal("memory: 9e99 GB\n"), HasSubstr("a number of bytes"));
     EXPECT_THAT(refusal("faults: [{ops: 'Conv &'}]\n"), HasSubstr("c.yaml:1: faults[0].ops: "));
     EXPECT_THAT(refusal("faults: [{effect: flop}]\n"), HasSubstr("did you mean 'flip'?"));
-    EXPECT_THAT(refusal("faults: [{effect: flip 3 + x [*] flip}]\n"), HasSubstr("is no effect"));
+    EXPECT_THAT(refusal("faults: [{effect: 'flip 3 + x [*] flip'}]\n"), HasSubstr("is no effect"));
     EXPECT_THAT(refusal("faults: [{effect: zero transient 3}]\n"), HasSubstr("says more"));
     EXPECT_THAT(refusal("faults: [{duration: sometimes}]\n"), HasSubstr("is no duration"));
     EXPECT_THAT(refusal("faults: [{elements: '[1,2'}]\n"), HasSubstr("faults[0].elements"));

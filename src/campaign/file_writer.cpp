@@ -26,7 +26,8 @@ std::string scalar(std::string_view text) {
             quoted += '\\';
             quoted += c;
         } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-            quoted += fmt::format("\\x{:02x}", static_cast<unsigned>(static_cast<unsigned char>(c)));
+            quoted +=
+                fmt::format("\\x{:02x}", static_cast<unsigned>(static_cast<unsigned char>(c)));
         } else {
             quoted += c;
         }
@@ -149,9 +150,9 @@ void put_trials(Lines& lines, const CampaignFile& campaign) {
         lines.put("trials", *campaign.trials);
     }
     std::string strata;
-    for (const auto& [by, what] : {std::pair{campaign.by_layer, "layer"},
-                                   std::pair{campaign.by_bit, "bit"},
-                                   std::pair{campaign.by_target, "target"}}) {
+    for (const auto& [by, what] :
+         {std::pair{campaign.by_layer, "layer"}, std::pair{campaign.by_bit, "bit"},
+          std::pair{campaign.by_target, "target"}}) {
         if (by) {
             strata += (strata.empty() ? "" : ", ") + std::string(what);
         }

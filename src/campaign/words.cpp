@@ -38,9 +38,9 @@ Effect parse_effect(const std::string& text) {
         try {
             return fault_with("[*]", bits ? text + " 0" : text, "");
         } catch (const Error&) {
-            static const std::vector<std::string> known{"flip", "stuck0",   "stuck1", "zero",
-                                                        "set",  "random",   "add",    "multiply",
-                                                        "noise", "gain",    "rate",   "custom"};
+            static const std::vector<std::string> known{"flip",  "stuck0", "stuck1", "zero",
+                                                        "set",   "random", "add",    "multiply",
+                                                        "noise", "gain",   "rate",   "custom"};
             const auto guess = did_you_mean(word, known);
             throw Error(Fault::usage, fmt::format("'{}' is no effect", text),
                         fmt::format("{}{}flip, stuck0, stuck1, zero, set A, random A B, add A, "

@@ -8,10 +8,9 @@
 namespace trocar::campaign {
 
 // Steps of preprocessing, in the order in which they are taken.
-inline constexpr std::array preprocess_keys{"from",   "color", "resize", "filter", "crop",
-                                     "scale",  "mean",  "std",    "layout", "steps",
-                                     "split",  "values", "sensor", "downscale", "batch",
-                                     "command"};
+inline constexpr std::array preprocess_keys{
+    "from",   "color", "resize", "filter", "crop",   "scale",     "mean",  "std",
+    "layout", "steps", "split",  "values", "sensor", "downscale", "batch", "command"};
 
 // The words of a population, as the texts of faults have them. Throw Error(usage).
 Elements parse_elements(const std::string& text);  // "[0,:,2:4]", also without the brackets

@@ -99,8 +99,8 @@ std::uint64_t Field::bytes() const {
     const auto end = text.find_first_not_of("0123456789.");
     const auto unit = end == std::string::npos ? "" : std::string(trim(text.substr(end)));
     static const std::vector<std::pair<std::string, double>> units{
-        {"", 1},        {"B", 1},       {"kB", 1e3},    {"MB", 1e6},    {"GB", 1e9},
-        {"TB", 1e12},   {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}};
+        {"", 1},      {"B", 1},        {"kB", 1e3},     {"MB", 1e6},     {"GB", 1e9},
+        {"TB", 1e12}, {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}};
     const auto at = std::find_if(units.begin(), units.end(),
                                  [&](const auto& known) { return known.first == unit; });
     double value = 0;
@@ -135,8 +135,7 @@ std::size_t Field::choice(std::initializer_list<const char*> choices) const {
         return static_cast<std::size_t>(at - names.begin());
     }
     const auto guess = did_you_mean(text, names);
-    fail(node_.IsScalar() ? fmt::format("cannot be '{}'", shown(text))
-                          : "expected one word",
+    fail(node_.IsScalar() ? fmt::format("cannot be '{}'", shown(text)) : "expected one word",
          fmt::format("{}{}one of: {}", guess, guess.empty() ? "" : " ", fmt::join(names, ", ")));
 }
 
@@ -198,10 +197,10 @@ Field parse_yaml(const std::string& text, const std::string& file) {
         auto node = YAML::Load(text);
         return {node, file, ""};
     } catch (const YAML::Exception& e) {
-        throw Error(Fault::input, e.mark.is_null()
-                                      ? fmt::format("{}: this is not YAML: {}", file, e.msg)
-                                      : fmt::format("{}:{}: this is not YAML: {}", file,
-                                                    e.mark.line + 1, e.msg));
+        throw Error(Fault::input,
+                    e.mark.is_null()
+                        ? fmt::format("{}: this is not YAML: {}", file, e.msg)
+                        : fmt::format("{}:{}: this is not YAML: {}", file, e.mark.line + 1, e.msg));
     }
 }
 

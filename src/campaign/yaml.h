@@ -35,8 +35,8 @@ public:
     // The place of the text among these; what may have been meant where it is none of them.
     std::size_t choice(std::initializer_list<const char*> choices) const;
 
-    std::vector<Field> items() const;               // of a list; a single value is a list of one
-    std::vector<std::string> texts() const;         // the same as texts
+    std::vector<Field> items() const;        // of a list; a single value is a list of one
+    std::vector<std::string> texts() const;  // the same as texts
     // Calls what belongs to each key that is there. Refuses other keys and repeated ones.
     using Keys = std::vector<std::pair<const char*, std::function<void(const Field&)>>>;
     void read(const Keys& keys) const;

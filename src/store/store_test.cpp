@@ -76,6 +76,32 @@ TEST_F(Stores, GiveBackWhatWasPutIn) {
     EXPECT_EQ(store.golden(2), std::nullopt);
 }
 
+TEST_F(Stores, TakeTrialsAndValuesApart) {
+    Trial trial{3, parse_faults("a [0] flip 30"), 1, 0.5};
+    auto record = fault_record(trial);
+    EXPECT_EQ(record.text, "a [0] flip 30");
+    EXPECT_EQ(record.hash, hash(trial.faults));
+    EXPECT_EQ(record.tensor, "a");
+    EXPECT_EQ(record.effect, "flip");
+    EXPECT_EQ(record.bit, 30);
+    EXPECT_EQ(record.weight, 0.5);
+    EXPECT_TRUE(std::isnan(record.rate));
+    trial.faults = parse_faults("a [0] flip 3 + b [0] flip 3 + b [1] stuck0 4");
+    record = fault_record(trial);
+    EXPECT_EQ(record.tensor + record.effect, "");
+    EXPECT_EQ(record.bit, -1);
+    trial.faults = parse_faults("a [*] rate 1e-6 0-31 key 1 + b [*] rate 1e-6 0-31 key 2");
+    EXPECT_EQ(fault_record(trial).rate, 1e-6);
+    const std::vector<float> numbers{1, 2, 3};
+    const NamedValue value{"y", Value::copy(DType::f32, {3, 1}, std::as_bytes(std::span(numbers)))};
+    auto output = golden_output(value);
+    EXPECT_THAT(golden_value(output).value.as<float>(), ElementsAre(1, 2, 3));
+    output.bytes.pop_back();
+    EXPECT_THAT(refusal([&] { golden_value(output); }), HasSubstr("is damaged"));
+    const NamedValue words{"s", Value::strings({1}, {"a"})};
+    EXPECT_THAT(refusal([&] { golden_output(words); }), HasSubstr("cannot be kept"));
+}
+
 TEST_F(Stores, KnowWhatIsDone) {
     auto store = CampaignStore::create(file(), small_header());
     work(store, 5, 8);
