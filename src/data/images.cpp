@@ -171,7 +171,7 @@ void add_classes(Images& images, const fs::path& folder, const Listing& all) {
         const auto label = class_of(name, images.class_names, quoted(folder / name));
         for (const auto& file : listing(folder / name).files) {
             if (is_picture_name(file)) {
-                images.entries.push_back({name + "/" + file, label});
+                images.entries.push_back({fmt::format("{}/{}", name, file), label});
             }
         }
     }

@@ -38,8 +38,9 @@ Tap bilinear(double centre, std::int64_t length) {
 Tap antialiased(double centre, double scale, std::int64_t length) {
     const double stretch = std::max(scale, 1.);
     const double shrink = 1 / stretch;
-    const auto first = std::max<std::int64_t>(0, static_cast<std::int64_t>(centre - stretch + 0.5));
-    const auto last = std::min(length, static_cast<std::int64_t>(centre + stretch + 0.5));
+    const auto edge = [](double at) { return static_cast<std::int64_t>(std::floor(at + 0.5)); };
+    const auto first = std::max<std::int64_t>(0, edge(centre - stretch));
+    const auto last = std::min(length, edge(centre + stretch));
     Tap tap{first, {}};
     double sum = 0;
     for (auto at = first; at < last; ++at) {

@@ -42,33 +42,47 @@ double deviance(double x, double m) {
     return sum;
 }
 
-// The continued fraction of I_x(a, b), by Lentz's method; quick for x < (a + 1) / (a + b + 2).
-double beta_fraction(double a, double b, double x) {
-    constexpr double tiny = 1e-300;
-    const auto away_from_zero = [](double value) { return std::abs(value) < tiny ? tiny : value; };
-    double c = 1;
-    double d = 1 / away_from_zero(1 - (a + b) * x / (a + 1));
-    double result = d;
+// The continued fraction of I_x(a, b) by DiDonato and Morris (TOMS 708), for x below the mean
+// a / (a + b). `y` is 1 - x: where x is near 1, all that counts is in `y`.
+double beta_fraction(double a, double b, double x, double y) {
+    const double lambda = a > b ? (a + b) * y - b : a - (a + b) * x;
+    const double c = 1 + lambda;
+    const double c0 = b / a;
+    const double c1 = 1 + 1 / a;
+    double p = 1;
+    double s = a + 1;
+    double numerator = 1;
+    double denominator = c / c1;
+    double last_numerator = 0;
+    double last_denominator = 1;
+    double result = c1 / c;
     // Some square root of a and b steps are needed; the limit is for a and b of 1e12.
-    for (double m = 1; m < 1e7; ++m) {
-        const double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
-        d = 1 / away_from_zero(1 + even * d);
-        c = away_from_zero(1 + even / c);
-        result *= d * c;
-        const double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
-        d = 1 / away_from_zero(1 + odd * d);
-        c = away_from_zero(1 + odd / c);
-        result *= d * c;
-        if (std::abs(d * c - 1) <= 2 * epsilon) {
+    for (double n = 1; n < 1e7; ++n) {
+        const double t = n / a;
+        const double w = n * (b - n) * x;
+        const double alpha = p * (p + c0) * (a / s) * (a / s) * (w * x);
+        const double beta = n + w / s + (1 + t) / (c1 + 2 * t) * (c + n * (1 + y));
+        p = 1 + t;
+        s += 2;
+        const double next_numerator = alpha * last_numerator + beta * numerator;
+        const double next_denominator = alpha * last_denominator + beta * denominator;
+        const double before = result;
+        result = next_numerator / next_denominator;
+        // Scaled, so that nothing runs over.
+        last_numerator = numerator / next_denominator;
+        last_denominator = denominator / next_denominator;
+        numerator = result;
+        denominator = 1;
+        if (std::abs(result - before) <= epsilon * result) {
             break;
         }
     }
     return result;
 }
 
-// I_x(a, b) where the fraction is quick. The factor before it is a binomial density.
+// I_x(a, b) below the mean. The factor before the fraction is a binomial density.
 double beta_below(double a, double b, double x, double y) {
-    return binomial_density(a, a + b, x, y) * b / (a + b) * beta_fraction(a, b, x);
+    return binomial_density(a, a + b, x, y) * a * b / (a + b) * beta_fraction(a, b, x, y);
 }
 
 // The derivative of I_x(a, b).
@@ -145,7 +159,7 @@ double incomplete_beta(double a, double b, double x) {
     if (x <= 0 || x >= 1) {
         return x <= 0 ? 0 : 1;
     }
-    return x < (a + 1) / (a + b + 2) ? beta_below(a, b, x, 1 - x) : 1 - beta_below(b, a, 1 - x, x);
+    return x < a / (a + b) ? beta_below(a, b, x, 1 - x) : 1 - beta_below(b, a, 1 - x, x);
 }
 
 double incomplete_beta_inverse(double a, double b, double p) {

@@ -157,9 +157,13 @@ Interval clopper_pearson(std::uint64_t events, std::uint64_t trials, double conf
     }
     const auto k = static_cast<double>(events);
     const auto n = static_cast<double>(trials);
-    // The upper end from the other side: small probabilities are known more exactly.
-    return {events == 0 ? 0 : incomplete_beta_inverse(k, n - k + 1, tail),
-            events == trials ? 1 : 1 - incomplete_beta_inverse(n - k, k + 1, tail)};
+    const double low = events == 0 ? 0 : incomplete_beta_inverse(k, n - k + 1, tail);
+    if (events == trials) {
+        return {low, 1};
+    }
+    // From the side where the end is small, which keeps more of its digits.
+    return {low, 2 * k < n ? incomplete_beta_inverse(k + 1, n - k, 1 - tail)
+                           : 1 - incomplete_beta_inverse(n - k, k + 1, tail)};
 }
 
 std::uint64_t sample_size(std::optional<std::uint64_t> population, double margin, double confidence,

@@ -108,6 +108,8 @@ TEST(Intervals, ClopperPearsonIsThatOfScipy) {
     }
     const auto rare = clopper_pearson(1, 1000000, 0.99);
     EXPECT_NEAR(1, rare.low / 5.012541810981499e-09, 1e-10);
+    EXPECT_NEAR(1, rare.high / 7.430105611978525e-06, 1e-10);
+    EXPECT_NEAR(1, clopper_pearson(0, 1000000000, 0.95).high / 3.6888794473100194e-09, 1e-10);
 }
 
 TEST(Intervals, WilsonIsThatOfScipy) {

@@ -45,6 +45,12 @@ class Check:
         if worst > tolerance:
             raise SystemExit(f"{what}: differs by {worst}")
 
+    def refused(self, path, why):
+        self.checked += 1
+        run = subprocess.run([self.driver, path, path.parent, "u8", "4"], capture_output=True, text=True)
+        if run.returncode != 3 or why not in run.stderr:
+            raise SystemExit(f"{path.name} is not refused: {run.stderr}")
+
     def picture(self, path, prep="", wanted=None, tolerance=0, **options):
         """One picture in NHWC against an array of HWC."""
         [got], _ = self.run(path, prep=f"{prep} layout=nhwc", **options)
@@ -86,10 +92,12 @@ def check_decoding(check, folder):
         check.picture(path, tolerance=2)
     Image.fromarray(gray).save(folder / "gray.jpeg", quality=90)
     check.picture(folder / "gray.jpeg", tolerance=2)
-    Image.fromarray(alpha, "RGBA").convert("CMYK").save(folder / "cmyk.jpg")
-    refused = subprocess.run([check.driver, folder / "cmyk.jpg", folder, "u8", "4"], capture_output=True, text=True)
-    if refused.returncode != 3 or "not RGB" not in refused.stderr:
-        raise SystemExit(f"cmyk.jpg is not refused: {refused.stderr}")
+    Image.fromarray(rgb).convert("CMYK").save(folder / "cmyk.jpg")
+    check.refused(folder / "cmyk.jpg", "not RGB")
+    for name in ("420.jpg", "progressive.jpg", "rgb.png"):
+        whole = (folder / name).read_bytes()
+        (folder / "short").write_bytes(whole[:len(whole) * 2 // 3])
+        check.refused(folder / "short", "is a broken")
 
 
 def bilinear(image, height, width):
