@@ -8,6 +8,7 @@
 #include "campaign/words.h"
 #include "trocar/campaign_file.h"
 #include "trocar/error.h"
+#include "util/files.h"
 #include "util/test_folder.h"
 
 namespace trocar {
@@ -187,6 +188,18 @@ TEST(CampaignFiles, AreReadWithTheFilesTheyName) {
     } catch (const Error& e) {
         EXPECT_THAT(e.what(), HasSubstr("faults.txt:2: in the fault"));
     }
+}
+
+TEST(CampaignFiles, OfTheDocumentationAreRight) {
+    const auto page = read_file(TROCAR_SOURCE_DIR "/docs/inject-campaign.md");
+    int found = 0;
+    for (auto at = page.find("```yaml\n"); at != std::string::npos;
+         at = page.find("```yaml\n", at)) {
+        at += 8;
+        EXPECT_NO_THROW(parse(page.substr(at, page.find("```", at) - at))) << page.substr(at, 80);
+        ++found;
+    }
+    EXPECT_EQ(found, 2);
 }
 
 // The keys of the schema and of the reader are the same.

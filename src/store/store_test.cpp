@@ -3,7 +3,9 @@
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
+#include <thread>
 
 #include "store/test_campaign.h"
 #include "trocar/error.h"
@@ -128,6 +130,30 @@ TEST_F(Stores, AreTheSameWhateverTheOrder) {
     work(store, 5, 25);
     EXPECT_EQ(store.digest(), straight);
     EXPECT_NE(filled("c.db", 0, 29).digest(), straight);
+}
+
+TEST_F(Stores, AreTheSameFromManyThreads) {
+    const auto straight = filled("a.db", 0, 200).digest();
+    auto store = CampaignStore::create(file("b.db"), small_header(), {20, 0.001});
+    {
+        std::vector<std::jthread> threads;
+        for (const std::uint64_t part : {3u, 1u, 0u, 2u}) {
+            threads.emplace_back([&store, part] { work(store, part * 50, part * 50 + 50); });
+        }
+    }
+    EXPECT_EQ(store.digest(), straight);
+}
+
+TEST_F(Stores, AreReadWhileTheyAreWritten) {
+    auto store = CampaignStore::create(file(), small_header(), {1u << 20, 1e9});
+    work(store, 0, 5);
+    const auto one = result_of_trial(7, 0);
+    store.append({&one, 1});
+    const auto reader = CampaignStore::read(file());
+    EXPECT_EQ(reader.result_count(), 10u);
+    store.commit();
+    EXPECT_EQ(reader.result_count(), 11u);
+    EXPECT_THROW(CampaignStore::read(file()).set_strata(small_strata()), Error);
 }
 
 TEST_F(Stores, TakeTheSameRowTwiceAndRefuseAnother) {
