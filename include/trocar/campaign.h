@@ -106,7 +106,10 @@ struct LayerEffect {
 // One trial as it was drawn: all of its faults are there together.
 struct Trial {
     std::uint64_t number = 0;
-    std::vector<ModelFault> faults;
+    std::vector<ModelFault> faults = {};
+    // Where all of its faults agree; else empty.
+    std::string target = {};  // "weights"
+    std::string layer = {};   // the op that reads or writes the tensor
     std::uint32_t stratum = 0;
     double weight = 1;  // likelihood ratio, where the sampling was not uniform
 };

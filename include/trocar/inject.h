@@ -28,9 +28,9 @@ struct CampaignInputs {
 
 // Which faults are tried.
 struct Sampling {
-    std::uint64_t trials = 1000;    // of all strata together; 0 with `exhaustive`
-    bool exhaustive = false;        // every fault of the populations once
-    int faults_per_trial = 1;       // drawn independently of one another
+    std::uint64_t trials = 1000;  // of all strata together; 0 with `exhaustive`
+    bool exhaustive = false;      // every fault of the populations once
+    int faults_per_trial = 1;     // drawn independently of one another
     std::uint64_t seed = 0;
     bool by_layer = false;  // strata: the faults of each layer, bit, target are drawn on their own
     bool by_bit = false;
@@ -43,7 +43,7 @@ struct Sampling {
 struct Monitoring {
     bool nan_everywhere = false;  // NaN and infinity in every tensor, not only in outputs
     enum class Ranges { off, observe, clip } ranges = Ranges::off;
-    double margin = 0;  // by which ranges are widened, as a share of their width
+    double margin = 0;          // by which ranges are widened, as a share of their width
     bool only_correct = false;  // inputs whose golden decision is not their label are left out
     bool layers = false;        // effects on every tensor on the way
     // The user's: of the golden and the faulty outputs, in graph order.
@@ -59,10 +59,10 @@ struct CampaignOptions {
     Sampling sampling;
     Monitoring monitoring;
     Accelerate accelerate;
-    std::uint64_t inputs_per_fault = 0;  // drawn for each trial; 0: all
+    std::uint64_t inputs_per_fault = 0;                // drawn for each trial; 0: all
     std::size_t memory_budget = std::size_t{2} << 30;  // for golden tensors and those on the way
     int workers = 1;
-    double audit = 0;        // share of runs that are done again by brute force
+    double audit = 0;          // share of runs that are done again by brute force
     bool brute_force = false;  // all of them, and nothing else
     // Shard `shard` of `shards`: trials whose number leaves that remainder.
     std::uint64_t shard = 0;
@@ -88,17 +88,19 @@ public:
                          const std::vector<LayerEffect>& effects) = 0;
     virtual bool is_done(std::uint64_t trial, std::uint64_t input) = 0;  // from an earlier session
     virtual void progress(std::uint64_t done, std::uint64_t total) = 0;
-    virtual bool stop() { return false; }  // asked for between batches
+    virtual void audited(std::uint64_t, std::uint64_t) {}  // a run done again, with the same result
+    virtual bool stop() { return false; }    // as soon as can be: what is under way is dropped
+    virtual bool enough() { return false; }  // asked after each group of trials, in their order
 };
 
 // What was saved, as names and numbers, for reports.
 using Saving = std::vector<std::pair<std::string, double>>;
 
 struct CampaignSummary {
-    std::uint64_t runs = 0;       // trials times inputs, done now
+    std::uint64_t runs = 0;  // trials times inputs, done now
     std::uint64_t audited = 0;
-    double seconds = 0;           // with faults, of all workers together
-    double golden_seconds = 0;    // of one golden run
+    double seconds = 0;         // with faults, of all workers together
+    double golden_seconds = 0;  // of one golden run
     bool stopped = false;
     Saving saving;
 };

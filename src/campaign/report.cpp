@@ -239,12 +239,6 @@ Section work_section(const CampaignStore& store) {
     section.scalars.push_back(
         {"seconds", "Time", seconds, Show::seconds,
          seconds > 0 ? fmt::format("{:.4g} trials/s", static_cast<double>(trials) / seconds) : ""});
-    if (!runs.empty()) {
-        for (const auto& [key, saved] : runs.back().saved) {
-            section.scalars.push_back({"saved_" + key, "Saved by " + key, saved, Show::plain,
-                                       runs.size() > 1 ? "in the last session" : ""});
-        }
-    }
     const auto audits = store.audits();
     const auto differences = std::count_if(audits.begin(), audits.end(),
                                            [](const AuditRecord& audit) { return !audit.same; });

@@ -9,7 +9,8 @@ namespace trocar::inject {
 
 namespace {
 
-constexpr std::int64_t plain_block = 16;  // channels that are computed together where none block them
+constexpr std::int64_t plain_block =
+    16;  // channels that are computed together where none block them
 constexpr std::size_t most_blocks = 16;
 
 // How a convolution's output channels are cut into blocks.
@@ -40,9 +41,8 @@ std::int64_t block_of(const Circuit& circuit, const Op& op, const Cut& c, Tensor
     const auto& filters = *circuit.constant(op.inputs[1]);
     const auto per_channel = filters.element_count() / static_cast<std::size_t>(filters.shape()[0]);
     // Blocks stand one after the other; inside of one, channels may not.
-    const auto channel = tensor == op.inputs[1]
-                             ? static_cast<std::int64_t>(stored / per_channel)
-                             : static_cast<std::int64_t>(stored);
+    const auto channel = tensor == op.inputs[1] ? static_cast<std::int64_t>(stored / per_channel)
+                                                : static_cast<std::int64_t>(stored);
     return std::min(channel / c.channels * c.channels, filters.shape()[0] - c.channels);
 }
 
@@ -89,7 +89,6 @@ bool Runner::can_block(const Golden& golden, std::size_t number, const Lane& lan
     const auto& op = circuit_.graph().op(step.op);
     const auto& f = step.footprint;
     if (!f.filters || parts_->blocks[number].failed || step.outputs.size() != 1) {
-        // A sum in a padded convolution has no footprint, but blocks it has: too rare to matter.
         return false;
     }
     if (!f.depthwise && op.integer("group", 1) != 1) {
@@ -110,8 +109,8 @@ bool Runner::can_block(const Golden& golden, std::size_t number, const Lane& lan
         if (change.step != number) {
             continue;
         }
-        const bool known = change.tensor == op.inputs[1] ||
-                           (has_bias(op) && change.tensor == op.inputs[2]);
+        const bool known =
+            change.tensor == op.inputs[1] || (has_bias(op) && change.tensor == op.inputs[2]);
         if (!known || change.pokes.empty()) {
             return false;
         }
@@ -166,10 +165,9 @@ std::optional<Value> Runner::run_filters(const Golden& golden, std::size_t numbe
             if (change.step == number) {
                 const bool of_filters = change.tensor == op.inputs[1];
                 const auto size = of_filters ? c.filter_bytes : c.bias_bytes;
-                const auto first = static_cast<std::size_t>(blocks[i]) *
-                                   (of_filters ? per_channel / element : 1);
-                const auto block =
-                    std::span(of_filters ? parts.filters : parts.bias).last(size);
+                const auto first =
+                    static_cast<std::size_t>(blocks[i]) * (of_filters ? per_channel / element : 1);
+                const auto block = std::span(of_filters ? parts.filters : parts.bias).last(size);
                 for (const auto& poke : change.pokes) {
                     store_bits(filters.dtype(), block, poke.stored - first, poke.word);
                 }
@@ -228,8 +226,7 @@ void Runner::run_blocks(const Golden& golden, std::size_t number, std::span<Lane
             const auto image = static_cast<std::size_t>(position / g.inner());
             const auto inner = static_cast<std::size_t>(position % g.inner());
             const auto* here =
-                bytes +
-                (image * count + at) * static_cast<std::size_t>(c.groups) * g.group_step +
+                bytes + (image * count + at) * static_cast<std::size_t>(c.groups) * g.group_step +
                 inner * g.cell;
             const auto* there =
                 wanted + g.at(position) + static_cast<std::size_t>(patch.low) * g.group_step;

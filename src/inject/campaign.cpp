@@ -27,8 +27,7 @@ namespace {
 // group.
 constexpr std::uint64_t group_size = 2048;
 
-std::vector<NamedValue> outputs_of(const Circuit& circuit, const Golden& golden,
-                                   const Lane* lane) {
+std::vector<NamedValue> outputs_of(const Circuit& circuit, const Golden& golden, const Lane* lane) {
     std::vector<NamedValue> outputs;
     for (const auto id : circuit.graph().outputs()) {
         const auto* patch = lane != nullptr ? lane->patch(id) : nullptr;
@@ -123,7 +122,8 @@ using namespace inject;
 struct Campaign::Parts {
     Parts(const Model& model, std::shared_ptr<Engine> engine, CampaignInputs given,
           CampaignOptions how)
-        : options(std::move(how)), inputs(std::move(given)),
+        : options(std::move(how)),
+          inputs(std::move(given)),
           circuit(model, std::move(engine), options.view),
           first_runner(circuit, options.accelerate) {}
 
@@ -152,9 +152,7 @@ struct Campaign::Parts {
     Ready ready(std::uint64_t number);
     void check(const Model& model);
     void find_ranges();
-    Runner& runner(std::size_t worker) {
-        return worker == 0 ? first_runner : *others[worker - 1];
-    }
+    Runner& runner(std::size_t worker) { return worker == 0 ? first_runner : *others[worker - 1]; }
     TrialResult result_of(const Ready& on, const Trial& trial, const Lane& lane) const;
     std::size_t lanes_at_once(const Golden& golden) const;
 
@@ -167,8 +165,8 @@ struct Campaign::Parts {
     };
     void run_group(Ready& on, std::vector<Work>& works, CampaignObserver& observer,
                    CampaignSummary& summary, std::uint64_t total);
-    void audit(const Ready& on, const Work& work, Runner& runner, CampaignSummary& summary,
-               std::mutex& lock);
+    void audit(const Ready& on, const Work& work, Runner& runner, CampaignObserver& observer,
+               CampaignSummary& summary, std::mutex& lock);
 };
 
 Campaign::Parts::Ready Campaign::Parts::ready(std::uint64_t number) {
@@ -229,13 +227,13 @@ Campaign::Campaign(const Model& model, std::shared_ptr<Engine> engine, CampaignI
                     "give --data, or --fill random");
     }
     if (options.populations.empty() && options.sampling.list.empty()) {
-        throw Error(Fault::usage, "there are no faults to try", "give --target, or a list of faults");
+        throw Error(Fault::usage, "there are no faults to try",
+                    "give --target, or a list of faults");
     }
-    parts_ = std::make_unique<Parts>(model, std::move(engine), std::move(inputs),
-                                     std::move(options));
+    parts_ =
+        std::make_unique<Parts>(model, std::move(engine), std::move(inputs), std::move(options));
     parts_->check(model);
-    parts_->universe =
-        std::make_unique<Universe>(parts_->circuit, parts_->shapes, parts_->options);
+    parts_->universe = std::make_unique<Universe>(parts_->circuit, parts_->shapes, parts_->options);
 }
 Campaign::~Campaign() = default;
 
@@ -318,15 +316,13 @@ void Campaign::Parts::find_ranges() {
 
 TrialResult Campaign::Parts::result_of(const Ready& on, const Trial& trial,
                                        const Lane& lane) const {
-    const auto outputs =
-        lane.failure.empty() ? outputs_of(circuit, on.golden, &lane) : on.outputs;
+    const auto outputs = lane.failure.empty() ? outputs_of(circuit, on.golden, &lane) : on.outputs;
     bool same = true;
     for (const auto id : circuit.graph().outputs()) {
         same = same && lane.patch(id) == nullptr;
     }
     same = same || same_bits(on.outputs, outputs);
-    auto result =
-        judge(on.outputs, on.decision, outputs, same, lane, on.input, options.monitoring);
+    auto result = judge(on.outputs, on.decision, outputs, same, lane, on.input, options.monitoring);
     result.trial = trial.number;
     result.input = on.number;
     return result;
@@ -344,7 +340,8 @@ std::size_t Campaign::Parts::lanes_at_once(const Golden& golden) const {
 }
 
 void Campaign::Parts::audit(const Ready& on, const Work& work, Runner& runner,
-                            CampaignSummary& summary, std::mutex& lock) {
+                            CampaignObserver& observer, CampaignSummary& summary,
+                            std::mutex& lock) {
     const auto words = philox(options.sampling.seed ^ 0x6175646974, work.trial, on.number);
     if (unit_double(words[0], words[1]) >= options.audit) {
         return;
@@ -355,9 +352,8 @@ void Campaign::Parts::audit(const Ready& on, const Work& work, Runner& runner,
     const auto expected = result_of(on, trial, plain);
     const auto faulty = outputs_of(circuit, on.golden, &plain);
     const auto found = outputs_of(circuit, on.golden, &work.lane);
-    const bool same = expected == work.result &&
-                      (!work.lane.failure.empty() || work.like != no_step ||
-                       same_bits(faulty, found));
+    const bool same = expected == work.result && (!work.lane.failure.empty() ||
+                                                  work.like != no_step || same_bits(faulty, found));
     const std::lock_guard guard(lock);
     ++summary.audited;
     if (!same) {
@@ -366,8 +362,9 @@ void Campaign::Parts::audit(const Ready& on, const Work& work, Runner& runner,
                                 "its faults: {}",
                                 work.trial, on.number, name(work.result.outcome),
                                 name(expected.outcome), text(trial.faults)),
-                    "please report it; --accelerate none is exact meanwhile");
+                    "please report it; --brute-force is exact meanwhile");
     }
+    observer.audited(work.trial, on.number);
 }
 
 void Campaign::Parts::run_group(Ready& on, std::vector<Work>& works, CampaignObserver& observer,
@@ -429,7 +426,7 @@ void Campaign::Parts::run_group(Ready& on, std::vector<Work>& works, CampaignObs
                     work.lane = std::move(lanes[i - first]);
                     work.result = result_of(on, {.number = work.trial, .faults = {}}, work.lane);
                     if (options.audit > 0 && !options.brute_force) {
-                        audit(on, work, mine, summary, lock);
+                        audit(on, work, mine, observer, summary, lock);
                     }
                     work.lane.patches.clear();
                 }
@@ -519,25 +516,25 @@ CampaignSummary Campaign::run(CampaignObserver& observer) {
         }
         for (const auto& [input, numbers] : pending) {
             auto on = p.ready(input);
-            GoldenResult golden{input, on.input.name, on.input.label,
-                                on.decision.tops.empty() ? -1 : on.decision.tops[0], on.left_out,
-                                on.outputs};
+            GoldenResult golden{input,          on.input.name,
+                                on.input.label, on.decision.tops.empty() ? -1 : on.decision.tops[0],
+                                on.left_out,    on.outputs};
             observer.golden(golden);
             if (on.left_out) {
                 continue;
             }
             std::vector<Parts::Work> works;
             for (const auto number : numbers) {
-                works.push_back({number, make_lane(p.circuit, p.shapes,
-                                                   p.universe->trial(number).faults, input,
-                                                   p.options.monitoring.effects)});
+                works.push_back(
+                    {number, make_lane(p.circuit, p.shapes, p.universe->trial(number).faults, input,
+                                       p.options.monitoring.effects)});
             }
             p.run_group(on, works, observer, summary, total);
             if (summary.stopped) {
                 break;
             }
         }
-        summary.stopped = summary.stopped || (last < mine && observer.stop());
+        summary.stopped = summary.stopped || (last < mine && observer.enough());
     }
     summary.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -546,20 +543,21 @@ CampaignSummary Campaign::run(CampaignObserver& observer) {
         saved += other->saved();
     }
     const auto number = [](std::uint64_t n) { return static_cast<double>(n); };
-    summary.saving = {{"runs", number(saved.lanes)},
-                      {"ops before the fault, not run", number(saved.skipped)},
-                      {"ops that nothing reached, not run", number(saved.clean)},
-                      {"ops after all was golden again, not run", number(saved.after_death)},
-                      {"ops run whole", number(saved.whole)},
-                      {"seconds in these", saved.seconds_whole},
-                      {"ops run at some positions", number(saved.gathered)},
-                      {"positions of these", number(saved.positions)},
-                      {"seconds at positions", saved.seconds_gathered},
-                      {"blocks of channels run with changed filters", number(saved.blocks)},
-                      {"seconds in blocks", saved.seconds_blocks},
-                      {"ops compiled anew with a changed constant", number(saved.rebuilt)},
-                      {"seconds in compiling and running these", saved.seconds_rebuilt},
-                      {"parts of ops that have other bits than the whole", number(saved.uncalibrated)}};
+    summary.saving = {
+        {"runs", number(saved.lanes)},
+        {"ops before the fault, not run", number(saved.skipped)},
+        {"ops that nothing reached, not run", number(saved.clean)},
+        {"ops after all was golden again, not run", number(saved.after_death)},
+        {"ops run whole", number(saved.whole)},
+        {"seconds in these", saved.seconds_whole},
+        {"ops run at some positions", number(saved.gathered)},
+        {"positions of these", number(saved.positions)},
+        {"seconds at positions", saved.seconds_gathered},
+        {"blocks of channels run with changed filters", number(saved.blocks)},
+        {"seconds in blocks", saved.seconds_blocks},
+        {"ops compiled anew with a changed constant", number(saved.rebuilt)},
+        {"seconds in compiling and running these", saved.seconds_rebuilt},
+        {"parts of ops that have other bits than the whole", number(saved.uncalibrated)}};
     return summary;
 }
 

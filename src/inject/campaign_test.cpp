@@ -97,8 +97,7 @@ class Identity : public ::testing::TestWithParam<Case> {};
 // What all accelerations together give is what brute force gives, to the last bit of every metric.
 TEST_P(Identity, OfAcceleratedRunsAndBruteForce) {
     const auto& c = GetParam();
-    const auto model =
-        load(std::string(c.name) == "digits" ? digits : test_model(c.name));
+    const auto model = load(std::string(c.name) == "digits" ? digits : test_model(c.name));
     const auto inputs = random_inputs(model, 2, c.fill);
     CampaignOptions options;
     options.view = c.view;

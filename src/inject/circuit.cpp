@@ -37,7 +37,7 @@ Circuit::Circuit(const Model& model, std::shared_ptr<Engine> engine, View view)
         }
         steps_.push_back({id, segment.inputs, segment.outputs, {}});
         if (segment.ops.size() == 1) {
-            steps_.back().footprint = footprint(graph(), graph().op(id), plan_.constants);
+            steps_.back().footprint = footprint(graph().op(id), plan_.constants);
         }
     }
     for (const auto output : graph().outputs()) {

@@ -32,7 +32,7 @@ struct OpProgram {
 struct Variant {
     std::vector<std::pair<TensorId, Constant>> constants = {};  // in the place of the op's own
     std::vector<TensorId> as_inputs = {};    // constants that become inputs of the program
-    std::vector<Attribute> attributes = {};   // set, or changed
+    std::vector<Attribute> attributes = {};  // set, or changed
 };
 
 // The graph of a view, op by op. Any number of threads may use it.
@@ -49,7 +49,9 @@ public:
     const std::vector<Step>& steps() const { return steps_; }
 
     const Constant* constant(TensorId id) const { return plan_.constants[index(id)]; }
-    Layout layout(TensorId id) const { return deployed_ ? deployed_->layouts[index(id)] : Layout{}; }
+    Layout layout(TensorId id) const {
+        return deployed_ ? deployed_->layouts[index(id)] : Layout{};
+    }
     // The layout of what a blocked convolution reads as filters; plain for all else.
     FilterLayout filter_layout(const Op& op, std::size_t slot) const;
     bool is_image(TensorId id) const { return images_[index(id)]; }

@@ -34,7 +34,8 @@ void store_bits(DType dtype, std::span<std::byte> tensor, std::size_t stored, st
         for (std::size_t bit = 0; bit < width; ++bit) {
             const auto at = stored * width + bit;
             const auto mask = std::byte{1} << (at % 8);
-            tensor[at / 8] = (word >> bit & 1) != 0 ? tensor[at / 8] | mask : tensor[at / 8] & ~mask;
+            tensor[at / 8] =
+                (word >> bit & 1) != 0 ? tensor[at / 8] | mask : tensor[at / 8] & ~mask;
         }
         return;
     }
@@ -57,11 +58,16 @@ double normal(std::uint64_t key, std::uint64_t place) {
 
 double changed_number(const Effect& effect, double number, std::uint64_t place) {
     switch (effect.kind) {
-        case Effect::Kind::set: return effect.a;
-        case Effect::Kind::add: return number + effect.a;
-        case Effect::Kind::multiply: return number * effect.a;
-        case Effect::Kind::noise: return number + effect.a * normal(effect.key, place);
-        case Effect::Kind::gain: return number * (1 + effect.a * normal(effect.key, place));
+        case Effect::Kind::set:
+            return effect.a;
+        case Effect::Kind::add:
+            return number + effect.a;
+        case Effect::Kind::multiply:
+            return number * effect.a;
+        case Effect::Kind::noise:
+            return number + effect.a * normal(effect.key, place);
+        case Effect::Kind::gain:
+            return number * (1 + effect.a * normal(effect.key, place));
         default: {
             const auto words = philox(effect.key, place, 0);
             return effect.a + (effect.b - effect.a) * unit_double(words[0], words[1]);
@@ -115,8 +121,8 @@ void apply(const Effect& effect, DType dtype, std::span<std::byte> tensor, std::
            std::uint64_t place, const CustomEffect& custom) {
     const auto width = bits(dtype);
     if (width == 0 || width > 64) {
-        throw Error(Fault::usage, fmt::format("elements of type {} have no bits to change",
-                                              name(dtype)));
+        throw Error(Fault::usage,
+                    fmt::format("elements of type {} have no bits to change", name(dtype)));
     }
     if ((effect.mask & ~type_mask(dtype)) != 0) {
         throw Error(Fault::usage,
@@ -125,11 +131,14 @@ void apply(const Effect& effect, DType dtype, std::span<std::byte> tensor, std::
     }
     switch (effect.kind) {
         case Effect::Kind::flip:
-            return store_bits(dtype, tensor, stored, load_bits(dtype, tensor, stored) ^ effect.mask);
+            return store_bits(dtype, tensor, stored,
+                              load_bits(dtype, tensor, stored) ^ effect.mask);
         case Effect::Kind::stuck0:
-            return store_bits(dtype, tensor, stored, load_bits(dtype, tensor, stored) & ~effect.mask);
+            return store_bits(dtype, tensor, stored,
+                              load_bits(dtype, tensor, stored) & ~effect.mask);
         case Effect::Kind::stuck1:
-            return store_bits(dtype, tensor, stored, load_bits(dtype, tensor, stored) | effect.mask);
+            return store_bits(dtype, tensor, stored,
+                              load_bits(dtype, tensor, stored) | effect.mask);
         case Effect::Kind::rate:
             for (const auto& [element, bit] : rate_flips(effect, 1)) {
                 store_bits(dtype, tensor, stored,
@@ -138,14 +147,14 @@ void apply(const Effect& effect, DType dtype, std::span<std::byte> tensor, std::
             return;
         case Effect::Kind::custom: {
             if (!custom) {
-                throw Error(Fault::usage,
-                            fmt::format("no fault model is called '{}'", effect.name),
+                throw Error(Fault::usage, fmt::format("no fault model is called '{}'", effect.name),
                             "give the function of that name to the campaign");
             }
             const auto words = philox(effect.key, place, 0);
             return custom(dtype, tensor, stored, std::uint64_t{words[0]} << 32 | words[1]);
         }
-        default: return change_numbers(effect, dtype, tensor, stored, place);
+        default:
+            return change_numbers(effect, dtype, tensor, stored, place);
     }
 }
 
@@ -160,19 +169,30 @@ struct Fields {
 // How the bits of a floating-point type are used; no fields for others.
 Fields fields(DType dtype) {
     switch (dtype) {
-        case DType::f64: return {11, 52, true};
-        case DType::f32: return {8, 23, true};
-        case DType::f16: return {5, 10, true};
-        case DType::bf16: return {8, 7, true};
+        case DType::f64:
+            return {11, 52, true};
+        case DType::f32:
+            return {8, 23, true};
+        case DType::f16:
+            return {5, 10, true};
+        case DType::bf16:
+            return {8, 7, true};
         case DType::f8e4m3fn:
-        case DType::f8e4m3fnuz: return {4, 3, true};
+        case DType::f8e4m3fnuz:
+            return {4, 3, true};
         case DType::f8e5m2:
-        case DType::f8e5m2fnuz: return {5, 2, true};
-        case DType::f8e8m0: return {8, 0, false};
-        case DType::f6e2m3: return {2, 3, true};
-        case DType::f6e3m2: return {3, 2, true};
-        case DType::f4e2m1: return {2, 1, true};
-        default: return {0, 0, false};
+        case DType::f8e5m2fnuz:
+            return {5, 2, true};
+        case DType::f8e8m0:
+            return {8, 0, false};
+        case DType::f6e2m3:
+            return {2, 3, true};
+        case DType::f6e3m2:
+            return {3, 2, true};
+        case DType::f4e2m1:
+            return {2, 1, true};
+        default:
+            return {0, 0, false};
     }
 }
 
@@ -202,7 +222,8 @@ unsigned parse_bit(std::string_view text, std::string_view whole) {
         value = 64;
     }
     for (const char c : text) {
-        value = c >= '0' && c <= '9' && value < 64 ? value * 10 + static_cast<unsigned>(c - '0') : 64;
+        value =
+            c >= '0' && c <= '9' && value < 64 ? value * 10 + static_cast<unsigned>(c - '0') : 64;
     }
     if (value > 63) {
         throw Error(Fault::usage, fmt::format("'{}' is no set of bits", whole),

@@ -12,9 +12,12 @@ namespace trocar {
 
 bool Duration::active(std::uint64_t run) const {
     switch (kind) {
-        case Kind::permanent: return true;
-        case Kind::transient: return run == first;
-        case Kind::intermittent: return run >= first && (run - first) % period == 0;
+        case Kind::permanent:
+            return true;
+        case Kind::transient:
+            return run == first;
+        case Kind::intermittent:
+            return run >= first && (run - first) % period == 0;
     }
     return true;
 }
@@ -110,19 +113,28 @@ std::string number_text(double number) {
 
 std::string effect_text(const Effect& e) {
     switch (e.kind) {
-        case Effect::Kind::flip: return "flip " + bits_text(e.mask);
-        case Effect::Kind::stuck0: return "stuck0 " + bits_text(e.mask);
-        case Effect::Kind::stuck1: return "stuck1 " + bits_text(e.mask);
-        case Effect::Kind::set: return "set " + number_text(e.a);
+        case Effect::Kind::flip:
+            return "flip " + bits_text(e.mask);
+        case Effect::Kind::stuck0:
+            return "stuck0 " + bits_text(e.mask);
+        case Effect::Kind::stuck1:
+            return "stuck1 " + bits_text(e.mask);
+        case Effect::Kind::set:
+            return "set " + number_text(e.a);
         case Effect::Kind::random:
             return fmt::format("random {} {} key {}", e.a, e.b, e.key);
-        case Effect::Kind::add: return "add " + number_text(e.a);
-        case Effect::Kind::multiply: return "multiply " + number_text(e.a);
-        case Effect::Kind::noise: return fmt::format("noise {} key {}", e.a, e.key);
-        case Effect::Kind::gain: return fmt::format("gain {} key {}", e.a, e.key);
+        case Effect::Kind::add:
+            return "add " + number_text(e.a);
+        case Effect::Kind::multiply:
+            return "multiply " + number_text(e.a);
+        case Effect::Kind::noise:
+            return fmt::format("noise {} key {}", e.a, e.key);
+        case Effect::Kind::gain:
+            return fmt::format("gain {} key {}", e.a, e.key);
         case Effect::Kind::rate:
             return fmt::format("rate {} {} key {}", e.a, bits_text(e.mask), e.key);
-        case Effect::Kind::custom: return fmt::format("custom {} key {}", quoted(e.name), e.key);
+        case Effect::Kind::custom:
+            return fmt::format("custom {} key {}", quoted(e.name), e.key);
     }
     return {};
 }
@@ -133,7 +145,7 @@ std::string text(const ModelFault& fault) {
     auto out = quoted(fault.tensor);
     out += fault.part == ModelFault::Part::values    ? ".values"
            : fault.part == ModelFault::Part::indices ? ".indices"
-                                                : "";
+                                                     : "";
     if (!fault.reader.empty()) {
         out += ">" + quoted(fault.reader);
     }
@@ -180,11 +192,11 @@ public:
 
 private:
     [[noreturn]] void fail(std::string_view expected) const {
-        throw Error(Fault::usage,
-                    fmt::format("in the fault '{}', at column {}: expected {}", text_, at_ + 1,
-                                expected),
-                    "a fault reads: TENSOR[>READER] [ELEMENTS] EFFECT, as in conv1.weight "
-                    "[3,0,1,1] flip 30");
+        throw Error(
+            Fault::usage,
+            fmt::format("in the fault '{}', at column {}: expected {}", text_, at_ + 1, expected),
+            "a fault reads: TENSOR[>READER] [ELEMENTS] EFFECT, as in conv1.weight "
+            "[3,0,1,1] flip 30");
     }
     void skip() {
         while (at_ < text_.size() && text_[at_] == ' ') {
@@ -329,8 +341,9 @@ private:
             e.name = name(" +");
             e.key = key();
         } else {
-            fail("flip, stuck0, stuck1, zero, set, add, multiply, random, noise, gain, rate or "
-                 "custom");
+            fail(
+                "flip, stuck0, stuck1, zero, set, add, multiply, random, noise, gain, rate or "
+                "custom");
         }
         return e;
     }

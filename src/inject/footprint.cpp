@@ -53,8 +53,7 @@ bool is_convolution(const Op& op) {
            (op.type == "FusedConv" && op.domain == "com.microsoft");
 }
 
-Footprint convolution(const Graph& graph, const Op& op,
-                      const std::vector<const Constant*>& constants) {
+Footprint convolution(const Op& op, const std::vector<const Constant*>& constants) {
     Footprint f;
     if (op.inputs.size() < 2 || !is_constant(constants, op.inputs[1])) {
         return f;
@@ -77,14 +76,14 @@ Footprint convolution(const Graph& graph, const Op& op,
     const auto group = op.integer("group", 1);
     f.depthwise = group > 1 && filters.shape()[1] == 1 && filters.shape()[0] == group;
     if (op.inputs.size() > 3 && op.inputs[3] != TensorId::none) {
-        if (is_constant(constants, op.inputs[3]) || f.padded()) {
-            // What is added comes first in the sum there: with it a padding by zeros that are
-            // really read could turn -0 into 0.
+        if (is_constant(constants, op.inputs[3])) {
             return {};
         }
+        // What is added comes first in the sum there: with it a padding by zeros that are really
+        // read could turn -0 into 0.
+        f.kind = f.padded() ? Footprint::Kind::whole : f.kind;
         f.local_slots.push_back(3);
     }
-    (void)graph;
     return f;
 }
 
@@ -102,7 +101,7 @@ Footprint max_pool(const Op& op) {
 // Ops whose result at an element is that of one correctly rounded operation, or of none: it does
 // not depend on where the element stands.
 bool is_elementwise(const Op& op) {
-    constexpr std::array types = {"Relu", "LeakyRelu", "Clip", "Abs", "Neg", "Add",      "Sub",
+    constexpr std::array types = {"Relu", "LeakyRelu", "Clip", "Abs", "Neg",  "Add",     "Sub",
                                   "Mul",  "Div",       "Max",  "Min", "Sqrt", "Identity"};
     return op.domain.empty() && op.outputs.size() == 1 &&
            std::find(types.begin(), types.end(), op.type) != types.end();
@@ -117,7 +116,8 @@ Footprint elementwise(const Op& op, const std::vector<const Constant*>& constant
         }
         if (!is_constant(constants, id)) {
             f.local_slots.push_back(slot);
-        } else if (constants[index(id)]->is_sparse() || constants[index(id)]->element_count() != 1) {
+        } else if (constants[index(id)]->is_sparse() ||
+                   constants[index(id)]->element_count() != 1) {
             return {};  // it could differ from position to position
         }
     }
@@ -127,10 +127,9 @@ Footprint elementwise(const Op& op, const std::vector<const Constant*>& constant
 
 }  // namespace
 
-Footprint footprint(const Graph& graph, const Op& op,
-                    const std::vector<const Constant*>& constants) {
+Footprint footprint(const Op& op, const std::vector<const Constant*>& constants) {
     if (is_convolution(op)) {
-        return convolution(graph, op, constants);
+        return convolution(op, constants);
     }
     if (op.type == "MaxPool" && (op.domain.empty() || op.domain == blocked_domain)) {
         return max_pool(op);
@@ -166,8 +165,8 @@ std::vector<std::int32_t> reached(const Footprint& f, const Geometry& in, const 
         const auto image = position / in.inner();
         const auto y = position % in.inner() / in.width;
         const auto x = position % in.width;
-        const auto rows = seen_by(y, f.kernel_height, f.stride_height, f.dilation_height,
-                                  f.pad_top, out.height);
+        const auto rows =
+            seen_by(y, f.kernel_height, f.stride_height, f.dilation_height, f.pad_top, out.height);
         const auto columns =
             seen_by(x, f.kernel_width, f.stride_width, f.dilation_width, f.pad_left, out.width);
         for (auto r = rows.low; r < rows.high; ++r) {

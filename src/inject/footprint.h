@@ -25,20 +25,17 @@ struct Footprint {
     std::int64_t dilation_width = 1;
     std::int64_t pad_top = 0;
     std::int64_t pad_left = 0;
-    bool filters = false;    // a convolution: input 1 has the filters, input 2 the bias
+    bool filters = false;  // a convolution: input 1 has the filters, input 2 the bias, of any kind
     bool depthwise = false;  // channels do not mix
     bool lowest = false;     // what lies outside counts as the lowest number, not as 0
     std::vector<std::size_t> local_slots;  // inputs of which the same position is read
 
     bool padded() const { return pad_top > 0 || pad_left > 0; }
-    bool pointwise() const {
-        return kernel_height == 1 && kernel_width == 1;
-    }
+    bool pointwise() const { return kernel_height == 1 && kernel_width == 1; }
 };
 
 // `constants` by TensorId: which tensors are constant.
-Footprint footprint(const Graph& graph, const Op& op,
-                    const std::vector<const Constant*>& constants);
+Footprint footprint(const Op& op, const std::vector<const Constant*>& constants);
 
 // The positions of the output that see any of the positions `dirty` of input 0. `in` and `out`
 // describe the two tensors. Ascending.

@@ -15,8 +15,8 @@ constexpr std::size_t most_window_bytes = std::size_t{2} << 20;
 
 std::size_t smallest_class(std::size_t columns) {
     const auto found = std::lower_bound(column_classes.begin(), column_classes.end(), columns);
-    return static_cast<std::size_t>(
-        std::min(found, column_classes.end() - 1) - column_classes.begin());
+    return static_cast<std::size_t>(std::min(found, column_classes.end() - 1) -
+                                    column_classes.begin());
 }
 
 Attribute integers(const char* name, std::vector<std::int64_t> values) {
@@ -33,8 +33,8 @@ Variant side_by_side(const Footprint& f, std::size_t rank) {
         return variant;
     }
     const bool two = rank == 4;
-    const auto kernel = two ? std::vector{f.kernel_height, f.kernel_width}
-                            : std::vector{f.kernel_width};
+    const auto kernel =
+        two ? std::vector{f.kernel_height, f.kernel_width} : std::vector{f.kernel_width};
     const std::vector<std::int64_t> ones(kernel.size(), 1);
     auto strides = ones;
     strides.back() = f.kernel_width;
@@ -76,10 +76,14 @@ void copy_cells(std::byte* to, std::size_t to_step, const std::byte* from, std::
 void copy_column(std::byte* to, std::size_t to_step, const std::byte* from, std::size_t from_step,
                  std::int64_t count, std::size_t cell) {
     switch (cell) {
-        case 4: return copy_cells<4>(to, to_step, from, from_step, count, cell);
-        case 32: return copy_cells<32>(to, to_step, from, from_step, count, cell);
-        case 64: return copy_cells<64>(to, to_step, from, from_step, count, cell);
-        default: return copy_cells<0>(to, to_step, from, from_step, count, cell);
+        case 4:
+            return copy_cells<4>(to, to_step, from, from_step, count, cell);
+        case 32:
+            return copy_cells<32>(to, to_step, from, from_step, count, cell);
+        case 64:
+            return copy_cells<64>(to, to_step, from, from_step, count, cell);
+        default:
+            return copy_cells<0>(to, to_step, from, from_step, count, cell);
     }
 }
 
@@ -191,8 +195,8 @@ bool Runner::can_gather(const Golden& golden, std::size_t number, const Lane& la
     if (f.kind == Footprint::Kind::window) {
         const auto& in = golden.geometries[index(op.inputs[0])];
         const auto* patch = lane.patch(op.inputs[0]);
-        const bool image = in.image && out.image &&
-                           golden.values[index(op.inputs[0])].dtype() == DType::f32;
+        const bool image =
+            in.image && out.image && golden.values[index(op.inputs[0])].dtype() == DType::f32;
         if (!image || (patch != nullptr && patch->everywhere())) {
             return false;
         }
@@ -269,8 +273,7 @@ void Runner::gather(const Golden& golden, std::size_t number, std::span<const Jo
             auto at = column;
             for (const auto position : here) {
                 const auto image = position / out.inner();
-                const auto y0 =
-                    position % out.inner() / out.width * f.stride_height - f.pad_top;
+                const auto y0 = position % out.inner() / out.width * f.stride_height - f.pad_top;
                 const auto x0 = position % out.width * f.stride_width - f.pad_left;
                 for (std::int64_t ky = 0; ky < f.kernel_height; ++ky) {
                     const auto y = y0 + ky * f.dilation_height;
@@ -321,8 +324,8 @@ std::vector<Value> Runner::run_columns(const Golden& golden, std::size_t number,
         const auto& like = golden.values[index(id)];
         values[index(id)] = Value::borrow(
             like.dtype(),
-            columns_shape(like.shape(), golden.geometries[index(id)].image, height, width),
-            bytes, nullptr);
+            columns_shape(like.shape(), golden.geometries[index(id)].image, height, width), bytes,
+            nullptr);
     };
     const auto count = static_cast<std::int64_t>(columns);
     if (f.kind == Footprint::Kind::window) {
@@ -365,8 +368,8 @@ bool Runner::calibrated(const Golden& golden, std::size_t number, std::size_t si
     Lane lane;
     try {
         if (!gathered.made.program) {
-            gathered.made = circuit_.compile(step, golden.values,
-                                             side_by_side(f, golden.values[index(id)].shape().size()));
+            gathered.made = circuit_.compile(
+                step, golden.values, side_by_side(f, golden.values[index(id)].shape().size()));
         }
         for (std::uint64_t round = 0; round < 3; ++round) {
             Job job{&lane, {}};
@@ -374,7 +377,9 @@ bool Runner::calibrated(const Golden& golden, std::size_t number, std::size_t si
                 const auto words = philox(round, number, c);
                 // The last round is at the edges.
                 const auto drawn = (std::uint64_t{words[0]} << 32 | words[1]) % total;
-                const auto place = round < 2 ? drawn : c % 2 == 0 ? c / 2 % total : total - 1 - c / 2 % total;
+                const auto place = round < 2    ? drawn
+                                   : c % 2 == 0 ? c / 2 % total
+                                                : total - 1 - c / 2 % total;
                 job.positions.push_back(static_cast<std::int32_t>(place));
             }
             gather(golden, number, std::span(&job, 1), 0, columns, columns);
@@ -383,7 +388,8 @@ bool Runner::calibrated(const Golden& golden, std::size_t number, std::size_t si
             gathered.seconds[size_class] = seconds_now() - start;
             const auto* bytes = made[0].bytes().data();
             const auto* wanted = golden.values[index(id)].bytes().data();
-            if (made[0].bytes().size() != columns * static_cast<std::size_t>(out.groups) * out.cell) {
+            if (made[0].bytes().size() !=
+                columns * static_cast<std::size_t>(out.groups) * out.cell) {
                 gathered.failed = true;
                 return false;
             }
@@ -438,7 +444,8 @@ void Runner::run_gathered(const Golden& golden, std::size_t number, std::span<Jo
     std::size_t column_bytes = static_cast<std::size_t>(out.groups) * out.cell;
     if (f.kind == Footprint::Kind::window) {
         const auto& in = golden.geometries[index(op.inputs[0])];
-        column_bytes = static_cast<std::size_t>(in.groups * f.kernel_height * f.kernel_width) * in.cell;
+        column_bytes =
+            static_cast<std::size_t>(in.groups * f.kernel_height * f.kernel_width) * in.cell;
     }
     const auto largest = largest_class(column_bytes);
     std::size_t job = 0;

@@ -25,9 +25,7 @@ struct Geometry {
 
     std::int64_t inner() const { return height * width; }
     std::int64_t positions() const { return outer * inner(); }
-    std::size_t bytes() const {
-        return static_cast<std::size_t>(positions() * groups) * cell;
-    }
+    std::size_t bytes() const { return static_cast<std::size_t>(positions() * groups) * cell; }
     // Where the cell of group 0 is.
     std::size_t at(std::int64_t position) const {
         return static_cast<std::size_t>(position / inner()) * outer_step +

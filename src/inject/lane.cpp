@@ -36,8 +36,8 @@ Value complete(const Value& golden, const Geometry& geometry, const Patch& patch
     auto* to = value.mutable_bytes().data();
     const auto* from = patch.cells.data();
     for (const auto position : patch.positions) {
-        auto* at = to + geometry.at(position) +
-                   static_cast<std::size_t>(patch.low) * geometry.group_step;
+        auto* at =
+            to + geometry.at(position) + static_cast<std::size_t>(patch.low) * geometry.group_step;
         for (auto g = patch.low; g < patch.high; ++g) {
             std::memcpy(at, from, geometry.cell);
             at += geometry.group_step;

@@ -101,8 +101,8 @@ Constant sparse_with(const Constant& sparse, const ModelFault& fault, const Cust
     const bool of_values = fault.part == ModelFault::Part::values;
     const auto& part = of_values ? sparse.values() : sparse.indices();
     std::vector<std::uint64_t> stored;
-    auto other = Constant::copy(part.dtype(), part.shape(),
-                                with_fault(part, fault, {}, custom, stored));
+    auto other =
+        Constant::copy(part.dtype(), part.shape(), with_fault(part, fault, {}, custom, stored));
     return Constant::sparse(sparse.shape(), of_values ? other : sparse.values(),
                             of_values ? sparse.indices() : other);
 }
@@ -110,9 +110,9 @@ Constant sparse_with(const Constant& sparse, const ModelFault& fault, const Cust
 void change_constant(const Circuit& circuit, TensorId tensor, std::size_t step,
                      const ModelFault& fault, const CustomEffect& custom, Lane& lane) {
     const auto& original = *circuit.constant(tensor);
-    auto existing = std::find_if(
-        lane.constants.begin(), lane.constants.end(),
-        [&](const ConstantChange& c) { return c.tensor == tensor && c.step == step; });
+    auto existing =
+        std::find_if(lane.constants.begin(), lane.constants.end(),
+                     [&](const ConstantChange& c) { return c.tensor == tensor && c.step == step; });
     const auto& op = circuit.graph().op(circuit.steps()[step].op);
     const auto slot = static_cast<std::size_t>(
         std::find(op.inputs.begin(), op.inputs.end(), tensor) - op.inputs.begin());
@@ -121,9 +121,8 @@ void change_constant(const Circuit& circuit, TensorId tensor, std::size_t step,
     constexpr std::size_t few = 64;
     if (original.is_sparse() != (fault.part != ModelFault::Part::whole)) {
         throw Error(Fault::usage,
-                    original.is_sparse()
-                        ? fmt::format("'{}' is stored sparse", fault.tensor)
-                        : fmt::format("'{}' is not stored sparse", fault.tensor),
+                    original.is_sparse() ? fmt::format("'{}' is stored sparse", fault.tensor)
+                                         : fmt::format("'{}' is not stored sparse", fault.tensor),
                     original.is_sparse() ? "name its .values or its .indices" : "");
     }
     if (original.is_sparse()) {
@@ -137,8 +136,7 @@ void change_constant(const Circuit& circuit, TensorId tensor, std::size_t step,
             return;
         }
     } else {
-        const auto now =
-            existing != lane.constants.end() ? changed(original, *existing) : original;
+        const auto now = existing != lane.constants.end() ? changed(original, *existing) : original;
         std::vector<std::uint64_t> stored;
         const auto bytes = with_fault(now, fault, filters, custom, stored);
         change.constant = Constant::copy(original.dtype(), original.shape(), bytes);

@@ -38,7 +38,9 @@ double seconds_now() {
 }
 
 Runner::Runner(const Circuit& circuit, const Accelerate& accelerate)
-    : circuit_(circuit), accelerate_(accelerate), programs_(circuit.steps().size()),
+    : circuit_(circuit),
+      accelerate_(accelerate),
+      programs_(circuit.steps().size()),
       parts_(std::make_unique<Parts>(circuit.steps().size(), circuit.graph().tensor_limit())) {}
 Runner::~Runner() = default;
 
@@ -62,8 +64,8 @@ std::vector<Value> Runner::run_program(OpProgram& program, const Step& step,
         program.program->run(in, out);
     } catch (const Error& e) {
         in.clear();
-        throw Error(e.fault(),
-                    fmt::format("{}: {}", circuit_.graph().describe(step.op), e.what()), e.hint());
+        throw Error(e.fault(), fmt::format("{}: {}", circuit_.graph().describe(step.op), e.what()),
+                    e.hint());
     }
     in.clear();
     return out;
@@ -120,8 +122,8 @@ Golden Runner::golden(const std::vector<NamedValue>& inputs, std::size_t budget)
     const auto describe = [&](TensorId id) {
         const auto& value = golden.values[index(id)];
         if (value.is_tensor() && bits(value.dtype()) > 0) {
-            golden.geometries[index(id)] = geometry(value.dtype(), value.shape(),
-                                                    circuit_.layout(id), circuit_.is_image(id));
+            golden.geometries[index(id)] =
+                geometry(value.dtype(), value.shape(), circuit_.layout(id), circuit_.is_image(id));
         }
     };
     for (const auto id : circuit_.graph().inputs()) {
@@ -181,7 +183,8 @@ bool shares_memory(const Value& a, const Value& b) {
 }
 
 // The cells that hold some elements of a tensor, as a patch of golden bytes.
-Patch cells_of(const Geometry& g, const std::vector<std::size_t>& offsets, const std::byte* golden) {
+Patch cells_of(const Geometry& g, const std::vector<std::size_t>& offsets,
+               const std::byte* golden) {
     Patch patch;
     patch.low = g.groups;
     for (const auto offset : offsets) {
@@ -305,18 +308,40 @@ void Runner::give_back(const Golden& golden, TensorId id, const Patch& patch) {
     }
 }
 
+// The program of an op with its constants as a lane has them.
+OpProgram& Runner::rebuilt(const Golden& golden, std::size_t number, const Lane& lane) {
+    std::string key(reinterpret_cast<const char*>(&number), sizeof number);
+    Variant variant;
+    std::size_t bytes = 16384;
+    bool known = true;
+    for (const auto& c : lane.constants) {
+        if (c.step != number) {
+            continue;
+        }
+        key.append(reinterpret_cast<const char*>(&c.tensor), sizeof c.tensor);
+        key.append(reinterpret_cast<const char*>(c.pokes.data()),
+                   c.pokes.size() * sizeof c.pokes[0]);
+        known = known && !c.constant;
+    }
+    if (auto* found = known ? parts_->rebuilt.find(key) : nullptr) {
+        return *found;
+    }
+    for (const auto& c : lane.constants) {
+        if (c.step == number) {
+            variant.constants.emplace_back(c.tensor, changed(*circuit_.constant(c.tensor), c));
+            bytes += 2 * variant.constants.back().second.stored_bytes();
+        }
+    }
+    auto made = circuit_.compile(circuit_.steps()[number], golden.values, variant);
+    return parts_->rebuilt.keep(known ? std::move(key) : std::string(), std::move(made), bytes);
+}
+
 // An op with all its inputs, of the lane or golden, and its constants as the lane has them.
 void Runner::run_whole(const Golden& golden, std::size_t number, Lane& lane, const Watch& watch) {
     const auto& step = circuit_.steps()[number];
     const auto start = seconds_now();
-    OpProgram rebuilt;
-    Variant variant;
-    for (const auto& c : lane.constants) {
-        if (c.step == number) {
-            variant.constants.emplace_back(c.tensor,
-                                           changed(*circuit_.constant(c.tensor), c));
-        }
-    }
+    const bool constants = std::any_of(lane.constants.begin(), lane.constants.end(),
+                                       [&](const auto& c) { return c.step == number; });
     std::vector<std::pair<TensorId, Patch>> outputs;
     std::vector<std::pair<TensorId, const Patch*>> lent;
     auto& values = parts_->values;
@@ -330,9 +355,7 @@ void Runner::run_whole(const Golden& golden, std::size_t number, Lane& lane, con
         }
     };
     try {
-        if (!variant.constants.empty()) {
-            rebuilt = circuit_.compile(step, golden.values, variant);
-        }
+        auto& compiled = constants ? rebuilt(golden, number, lane) : program(number, golden);
         for (const auto id : step.inputs) {
             const auto* patch = lane.patch(id);
             values[index(id)] =
@@ -341,8 +364,7 @@ void Runner::run_whole(const Golden& golden, std::size_t number, Lane& lane, con
                 lent.emplace_back(id, patch);
             }
         }
-        auto made =
-            run_program(rebuilt.program ? rebuilt : program(number, golden), step, values);
+        auto made = run_program(compiled, step, values);
         for (std::size_t i = 0; i < made.size(); ++i) {
             const auto id = step.outputs[i];
             auto compared =
@@ -373,7 +395,7 @@ void Runner::run_whole(const Golden& golden, std::size_t number, Lane& lane, con
     }
     end();
     const auto spent = seconds_now() - start;
-    if (variant.constants.empty()) {
+    if (!constants) {
         ++saved_.whole;
         saved_.seconds_whole += spent;
     } else {
@@ -387,9 +409,8 @@ void Runner::run_whole(const Golden& golden, std::size_t number, Lane& lane, con
 void Runner::finish(const Golden& golden, std::size_t number, Lane& lane,
                     std::vector<std::pair<TensorId, Patch>> outputs, const Watch& watch) {
     const auto& step = circuit_.steps()[number];
-    std::erase_if(lane.patches, [&](const auto& p) {
-        return circuit_.last_read(p.first) <= number;
-    });
+    std::erase_if(lane.patches,
+                  [&](const auto& p) { return circuit_.last_read(p.first) <= number; });
     for (auto& [id, patch] : outputs) {
         lane.patches.emplace_back(id, std::move(patch));
     }
@@ -432,15 +453,13 @@ void Runner::step(const Golden& golden, std::size_t number, std::span<Lane*> lan
     std::vector<Job> jobs;
     std::vector<Lane*> blocks;
     for (auto* lane : lanes) {
-        const bool constants =
-            std::any_of(lane->constants.begin(), lane->constants.end(),
-                        [&](const auto& c) { return c.step == number; });
+        const bool constants = std::any_of(lane->constants.begin(), lane->constants.end(),
+                                           [&](const auto& c) { return c.step == number; });
         const bool reads = std::any_of(lane->tensors.begin(), lane->tensors.end(),
                                        [&](const auto& c) { return c.reader == number; });
-        const bool dirty =
-            std::any_of(step.inputs.begin(), step.inputs.end(),
-                        [&](TensorId id) { return lane->patch(id) != nullptr; }) ||
-            (!accelerate_.dead && number > lane->first);
+        const bool dirty = std::any_of(step.inputs.begin(), step.inputs.end(),
+                                       [&](TensorId id) { return lane->patch(id) != nullptr; }) ||
+                           (!accelerate_.dead && number > lane->first);
         std::vector<std::int32_t> positions;
         if (!constants && !reads && !dirty) {
             saved_.clean += number > lane->first ? 1 : 0;
@@ -534,8 +553,8 @@ void Runner::run_plainly(const Golden& whole, Lane& lane, const Watch& watch) {
         values[index(id)] = golden.values[index(id)];
     }
     const auto note = [&](TensorId id) {
-        auto compared = compare(golden.values[index(id)], golden.geometries[index(id)],
-                                values[index(id)]);
+        auto compared =
+            compare(golden.values[index(id)], golden.geometries[index(id)], values[index(id)]);
         if (compared.same) {
             return;
         }
@@ -572,8 +591,7 @@ void Runner::run_plainly(const Golden& whole, Lane& lane, const Watch& watch) {
         Variant variant;
         for (const auto& c : lane.constants) {
             if (c.step == s) {
-                variant.constants.emplace_back(c.tensor,
-                                           changed(*circuit_.constant(c.tensor), c));
+                variant.constants.emplace_back(c.tensor, changed(*circuit_.constant(c.tensor), c));
             }
         }
         std::vector<std::pair<TensorId, Value>> kept;

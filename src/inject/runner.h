@@ -17,15 +17,15 @@ namespace trocar::inject {
 // What was done, and what was not, for `--explain`.
 struct Saved {
     std::uint64_t lanes = 0;
-    std::uint64_t skipped = 0;        // steps before the fault
-    std::uint64_t clean = 0;          // steps after it whose inputs were golden
-    std::uint64_t after_death = 0;    // steps after all tensors were golden again
-    std::uint64_t whole = 0;          // ops run whole
-    std::uint64_t gathered = 0;       // ops run at the positions that were reached
-    std::uint64_t positions = 0;      // that these were
-    std::uint64_t blocks = 0;         // blocks of output channels run with changed filters
-    std::uint64_t rebuilt = 0;        // ops compiled anew with a changed constant
-    std::uint64_t uncalibrated = 0;   // times that parts of an op did not have the bits of the whole
+    std::uint64_t skipped = 0;       // steps before the fault
+    std::uint64_t clean = 0;         // steps after it whose inputs were golden
+    std::uint64_t after_death = 0;   // steps after all tensors were golden again
+    std::uint64_t whole = 0;         // ops run whole
+    std::uint64_t gathered = 0;      // ops run at the positions that were reached
+    std::uint64_t positions = 0;     // that these were
+    std::uint64_t blocks = 0;        // blocks of output channels run with changed filters
+    std::uint64_t rebuilt = 0;       // ops compiled anew with a changed constant
+    std::uint64_t uncalibrated = 0;  // times that parts of an op did not have the bits of the whole
     double seconds_whole = 0;
     double seconds_gathered = 0;
     double seconds_blocks = 0;
@@ -36,7 +36,7 @@ struct Saved {
 
 // What every run looks at besides the outputs.
 struct Watch {
-    bool nan_everywhere = false;               // NaN and infinity in all tensors, not only outputs
+    bool nan_everywhere = false;  // NaN and infinity in all tensors, not only outputs
     enum class Ranges { off, observe, clip } ranges = Ranges::off;
     struct Bounds {
         double low = 0;
@@ -55,7 +55,8 @@ public:
     // Keeps all tensors unless they are over the budget.
     Golden golden(const std::vector<NamedValue>& inputs,
                   std::size_t budget = std::numeric_limits<std::size_t>::max());
-    // All lanes to their end; they keep patches of the model's outputs. `golden` must stay in place.
+    // All lanes to their end; they keep patches of the model's outputs. `golden` must stay in
+    // place.
     void run(const Golden& golden, std::span<Lane> lanes, const Watch& watch);
     // Brute force: every op of the model, from its inputs on, with the faults in place.
     void run_plainly(const Golden& golden, Lane& lane, const Watch& watch);
@@ -71,9 +72,9 @@ private:
     OpProgram& program(std::size_t step, const Golden& golden);
     std::vector<Value> run_program(OpProgram& program, const Step& step,
                                    const std::vector<Value>& values);
-    void step(const Golden& golden, std::size_t number, std::span<Lane*> lanes,
-              const Watch& watch);
+    void step(const Golden& golden, std::size_t number, std::span<Lane*> lanes, const Watch& watch);
     void run_whole(const Golden& golden, std::size_t number, Lane& lane, const Watch& watch);
+    OpProgram& rebuilt(const Golden& golden, std::size_t number, const Lane& lane);
     void run_reader(const Golden& golden, std::size_t number, Lane& lane, const Watch& watch);
     void finish(const Golden& golden, std::size_t number, Lane& lane,
                 std::vector<std::pair<TensorId, Patch>> outputs, const Watch& watch);

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <map>
+#include <string>
+
 #include "inject/runner.h"
 
 namespace trocar::inject {
@@ -24,8 +27,8 @@ struct Gathered {
     bool checked_finite = false;
     std::array<State, column_classes.size()> states{};
     std::array<double, column_classes.size()> seconds{};  // of one run
-    std::vector<std::byte> windows;                        // input 0, window beside window
-    std::vector<std::vector<std::byte>> locals;            // by local slot
+    std::vector<std::byte> windows;                       // input 0, window beside window
+    std::vector<std::vector<std::byte>> locals;           // by local slot
 };
 
 // What a step needs to be run at some blocks of output channels only.
@@ -37,6 +40,29 @@ struct Blocks {
     std::vector<std::byte> bias;
     std::vector<std::byte> added;
     std::vector<std::byte> input;
+};
+
+// Programs with changed constants: the same trial comes again with every input.
+class Rebuilt {
+public:
+    OpProgram* find(const std::string& key) {
+        const auto found = programs_.find(key);
+        return found == programs_.end() ? nullptr : &found->second;
+    }
+    // Forgets all of them where there would be too many.
+    OpProgram& keep(std::string key, OpProgram program, std::size_t bytes) {
+        if (bytes_ + bytes > most_bytes) {
+            programs_.clear();
+            bytes_ = 0;
+        }
+        bytes_ += bytes;
+        return programs_[std::move(key)] = std::move(program);
+    }
+
+private:
+    static constexpr std::size_t most_bytes = std::size_t{256} << 20;
+    std::map<std::string, OpProgram> programs_;
+    std::size_t bytes_ = 0;
 };
 
 struct Runner::Parts {
@@ -54,6 +80,7 @@ struct Runner::Parts {
     };
     std::vector<Copy> copies;  // by TensorId
     std::vector<std::int32_t> slots;
+    Rebuilt rebuilt;
 };
 
 // Looks at what differs in a tensor of a lane: monitors, and with `clip` mends what is out of

@@ -56,20 +56,24 @@ bool selected(const Circuit& circuit, const Selector& selector, OpId id) {
     }
     if (const auto* deployed = circuit.deployed()) {
         const auto& sources = deployed->sources[index(id)];
-        return std::any_of(sources.begin(), sources.end(), [&](OpId source) {
-            return selector(circuit.source().graph, source);
-        });
+        return std::any_of(sources.begin(), sources.end(),
+                           [&](OpId source) { return selector(circuit.source().graph, source); });
     }
     return false;
 }
 
 std::string target_name(Population::Target target) {
     switch (target) {
-        case Population::Target::weights: return "weights";
-        case Population::Target::activations: return "activations";
-        case Population::Target::reads: return "reads";
-        case Population::Target::inputs: return "inputs";
-        case Population::Target::constants: return "constants";
+        case Population::Target::weights:
+            return "weights";
+        case Population::Target::activations:
+            return "activations";
+        case Population::Target::reads:
+            return "reads";
+        case Population::Target::inputs:
+            return "inputs";
+        case Population::Target::constants:
+            return "constants";
     }
     return {};
 }
@@ -94,7 +98,8 @@ std::uint64_t unit_count(Population::Extent extent, const Shape& shape, bool con
         return 0;
     }
     switch (extent) {
-        case Population::Extent::tensor: return 1;
+        case Population::Extent::tensor:
+            return 1;
         case Population::Extent::row:
             return shape.empty() ? 1 : count / static_cast<std::uint64_t>(shape.back());
         case Population::Extent::channel: {
@@ -103,7 +108,8 @@ std::uint64_t unit_count(Population::Extent extent, const Shape& shape, bool con
                                  : static_cast<std::uint64_t>(shape[axis]) *
                                        (axis == 1 ? static_cast<std::uint64_t>(shape[0]) : 1);
         }
-        case Population::Extent::element: return count;
+        case Population::Extent::element:
+            return count;
     }
     return count;
 }
@@ -115,8 +121,8 @@ Universe::Universe(const Circuit& circuit, const std::vector<Value>& values,
     : options_(options), circuit_(circuit) {
     if (!options.sampling.list.empty()) {
         trials_ = population_ = options.sampling.list.size();
-        strata_.push_back({.name = "listed", .target = "listed", .population = trials_,
-                           .planned = trials_});
+        strata_.push_back(
+            {.name = "listed", .target = "listed", .population = trials_, .planned = trials_});
         first_trial_.push_back(0);
         return;
     }
@@ -175,9 +181,11 @@ void Universe::add_constants(const Circuit& circuit, std::size_t p) {
                 continue;
             }
             seen[index(input)] = true;
-            Site site{.population = p, .tensor = input,
+            Site site{.population = p,
+                      .tensor = input,
                       .reader = population.all_readers ? no_step : s,
-                      .layer = layer_name(circuit, id), .dtype = constant->dtype(),
+                      .layer = layer_name(circuit, id),
+                      .dtype = constant->dtype(),
                       .shape = constant->shape()};
             if (!constant->is_sparse()) {
                 add(circuit, std::move(site));
@@ -205,7 +213,10 @@ void Universe::add_tensors(const Circuit& circuit, const std::vector<Value>& val
         if (!value.is_tensor() || bits(value.dtype()) == 0 || bits(value.dtype()) > 64) {
             return;
         }
-        add(circuit, {.population = p, .tensor = id, .reader = reader, .layer = layer,
+        add(circuit, {.population = p,
+                      .tensor = id,
+                      .reader = reader,
+                      .layer = layer,
                       .dtype = value.dtype(),
                       .shape = plain_shape(value.shape(), circuit.layout(id))});
     };
@@ -433,12 +444,47 @@ ModelFault Universe::drawn(std::size_t stratum, std::uint64_t number, std::uint6
     return fault(site, within / member->count, member->first + within % member->count, key);
 }
 
+// Target and layer, where all faults agree.
+void Universe::describe(Trial& trial) const {
+    bool first = true;
+    const auto agree = [&](std::string& so_far, std::string here) {
+        so_far = first || so_far == here ? std::move(here) : "";
+    };
+    const auto& graph = circuit_.graph();
+    for (const auto& fault : trial.faults) {
+        const auto id = graph.find_tensor(fault.tensor);
+        if (!id) {
+            continue;  // said when it is run
+        }
+        const auto& tensor = graph.tensor(*id);
+        const auto* constant = circuit_.constant(*id);
+        auto op = tensor.producer;
+        if (!fault.reader.empty()) {
+            op = fault.reader.starts_with('#')
+                     ? circuit_
+                           .steps()[std::min<std::size_t>(std::stoull("0" + fault.reader.substr(1)),
+                                                          circuit_.steps().size() - 1)]
+                           .op
+                     : graph.find_op(fault.reader).value_or(OpId::none);
+        } else if (constant != nullptr && !tensor.uses.empty()) {
+            op = tensor.uses.front().op;
+        }
+        agree(trial.target, constant != nullptr     ? is_weight(*constant) ? "weights" : "constants"
+                            : !fault.reader.empty() ? "reads"
+                            : tensor.producer == OpId::none ? "inputs"
+                                                            : "activations");
+        agree(trial.layer, op == OpId::none ? fault.tensor : layer_name(circuit_, op));
+        first = false;
+    }
+}
+
 Trial Universe::trial(std::uint64_t number) const {
     Trial trial;
     trial.number = number;
     const auto& sampling = options_.sampling;
     if (!sampling.list.empty()) {
         trial.faults = sampling.list.at(number);
+        describe(trial);
         return trial;
     }
     const auto words = philox(sampling.seed, 0x6b6579, number);
@@ -447,14 +493,15 @@ Trial Universe::trial(std::uint64_t number) const {
         for (const auto s : sweeps_) {
             auto one = fault(sites_[s], 0, 0, key + s);
             one.elements = options_.populations[sites_[s].population].elements;
-            one.effect.mask = parse_bits(options_.populations[sites_[s].population].bits,
-                                         sites_[s].dtype);
+            one.effect.mask =
+                parse_bits(options_.populations[sites_[s].population].bits, sites_[s].dtype);
             trial.faults.push_back(std::move(one));
         }
+        describe(trial);
         return trial;
     }
-    const auto at =
-        std::upper_bound(first_trial_.begin(), first_trial_.end(), number) - first_trial_.begin() - 1;
+    const auto at = std::upper_bound(first_trial_.begin(), first_trial_.end(), number) -
+                    first_trial_.begin() - 1;
     // Strata without trials begin where the next one does.
     auto stratum = static_cast<std::size_t>(at);
     while (strata_[stratum].planned == 0) {
@@ -462,12 +509,12 @@ Trial Universe::trial(std::uint64_t number) const {
     }
     trial.stratum = static_cast<std::uint32_t>(stratum);
     const auto seed = philox(sampling.seed, 0x73747261, stratum);
-    const auto drawn_number =
-        permuted(number - first_trial_[stratum], strata_[stratum].population,
-                 std::uint64_t{seed[0]} << 32 | seed[1]);
+    const auto drawn_number = permuted(number - first_trial_[stratum], strata_[stratum].population,
+                                       std::uint64_t{seed[0]} << 32 | seed[1]);
     trial.faults.push_back(drawn(stratum, drawn_number, key));
     for (int extra = 1; extra < sampling.faults_per_trial; ++extra) {
-        const auto more = philox(sampling.seed, number, 0x6d6f7265 + static_cast<std::uint64_t>(extra));
+        const auto more =
+            philox(sampling.seed, number, 0x6d6f7265 + static_cast<std::uint64_t>(extra));
         auto place = (std::uint64_t{more[0]} << 32 | more[1]) % population_;
         std::size_t other = 0;
         while (place >= strata_[other].population) {
@@ -476,6 +523,7 @@ Trial Universe::trial(std::uint64_t number) const {
         }
         trial.faults.push_back(drawn(other, place, key + static_cast<std::uint64_t>(extra)));
     }
+    describe(trial);
     return trial;
 }
 

@@ -40,6 +40,7 @@ public:
     Trial trial(std::uint64_t number) const;
 
 private:
+    void describe(Trial& trial) const;
     // The faults of a stratum at a site: with bits `first` … `first` + `count` - 1 of its list.
     struct Member {
         std::size_t site;

@@ -98,8 +98,8 @@ void compare_decisions(const Decision& golden, const std::vector<NamedValue>& fa
     for (std::size_t i = 0; i < golden.tops.size(); ++i) {
         result.sdc1 = result.sdc1 || faulty.tops[i] != golden.tops[i];
         const auto& five = golden.five[i];
-        result.sdc5 = result.sdc5 ||
-                      std::find(five.begin(), five.end(), faulty.tops[i]) == five.end();
+        result.sdc5 =
+            result.sdc5 || std::find(five.begin(), five.end(), faulty.tops[i]) == five.end();
         // The score of what the golden run chose, then and now.
         const auto place = length == 1 ? 0 : static_cast<std::size_t>(golden.tops[i]);
         const auto score = golden.tops[i] < 0 ? std::nan("") : numbers[i * length + place];

@@ -23,9 +23,9 @@ void each_piece(const Golden& golden, TensorId id, Patch& patch, const F& f) {
     for (const auto position : patch.positions) {
         for (auto group = patch.low; group < patch.high; ++group) {
             auto here = std::span(patch.cells).subspan(at, g.cell);
-            f(Bytes(here), value.bytes().subspan(
-                               g.at(position) + static_cast<std::size_t>(group) * g.group_step,
-                               g.cell),
+            f(Bytes(here),
+              value.bytes().subspan(g.at(position) + static_cast<std::size_t>(group) * g.group_step,
+                                    g.cell),
               here);
             at += g.cell;
         }
@@ -83,10 +83,9 @@ void look(const Circuit& circuit, const Golden& golden, TensorId id, Patch& patc
             for (std::size_t i = 0; i < here.size() * 8 / element_bits; ++i) {
                 if (element_bits >= 8) {
                     const auto size = element_bits / 8;
-                    effect.changed += std::memcmp(here.data() + i * size, there.data() + i * size,
-                                                  size) != 0
-                                          ? 1
-                                          : 0;
+                    effect.changed +=
+                        std::memcmp(here.data() + i * size, there.data() + i * size, size) != 0 ? 1
+                                                                                                : 0;
                 } else {
                     const auto k = complex ? 2 * i : i;
                     effect.changed += a[k] != b[k] ? 1 : 0;

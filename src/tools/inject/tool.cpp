@@ -6,11 +6,9 @@ namespace trocar {
 
 namespace {
 
-constexpr std::array<const Command*, 4> commands_of_inject{
-    &inject::report_command,
-    &inject::merge_command,
-    &inject::export_command,
-    &inject::schema_command,
+constexpr std::array<const Command*, 6> commands_of_inject{
+    &inject::plan_command,  &inject::replay_command, &inject::report_command,
+    &inject::merge_command, &inject::export_command, &inject::schema_command,
 };
 
 }  // namespace
@@ -18,7 +16,7 @@ constexpr std::array<const Command*, 4> commands_of_inject{
 extern const Command inject_tool{
     .name = "inject",
     .summary = "Inject faults into a model and say what they did",
-    .bind = nullptr,
+    .bind = inject::bind_run,
     .commands = commands_of_inject,
 };
 

@@ -1,0 +1,176 @@
+#include "tools/inject/prepare.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "trocar/error.h"
+#include "trocar/intervals.h"
+#include "util/sha256.h"
+
+namespace trocar::inject {
+
+namespace {
+
+std::shared_ptr<Engine> open(const CampaignFile& file, Context& context) {
+    auto options = context.engine_options();
+    if (!file.engine.empty()) {
+        const auto given = parse_engine(file.engine);
+        options.name = given.name;
+        options.path = given.path;
+        options.options = given.options;
+    }
+    options.threads = 1;  // workers are the threads; the bits do not depend on it
+    return open_engine(options);
+}
+
+std::string hash_of(const std::vector<NamedValue>& values) {
+    Sha256 hash;
+    for (const auto& value : values) {
+        hash.add(std::as_bytes(std::span(value.name)));
+        const auto text = value_text(value.value);
+        hash.add(std::as_bytes(std::span(text)));
+        if (value.value.is_tensor() && bits(value.value.dtype()) > 0) {
+            hash.add(value.value.bytes());
+        }
+    }
+    return hash.hex();
+}
+
+// Data where there is some; else one input, made or given.
+void find_inputs(Prepared& made) {
+    const auto& file = made.file;
+    if (file.data) {
+        DataArguments arguments;
+        arguments.path = file.data->path;
+        arguments.kind = file.data->kind;
+        arguments.labels = file.data->labels;
+        arguments.split = file.data->split;
+        for (const auto& [key, value] : file.data->preprocess) {
+            arguments.preprocess.push_back(key + "=" + value);
+        }
+        arguments.offset = static_cast<std::int64_t>(file.data->offset);
+        arguments.limit = static_cast<std::int64_t>(file.data->limit.value_or(0));
+        made.data = open_data(chosen_data(arguments), made.model->graph);
+        made.inputs.count = made.data->size();
+        made.inputs.get = [data = made.data.get()](std::uint64_t i) {
+            auto sample = data->sample(i);
+            return CampaignInput{std::move(sample.inputs), sample.label, std::move(sample.name)};
+        };
+        made.header.data = file.data->path;
+        made.header.data_hash = made.data->hash();
+        for (const auto& note : made.data->notes()) {
+            made.notes.push_back(note);
+        }
+        return;
+    }
+    auto spec = file.inputs;
+    spec.seed = file.seed.value_or(0);
+    spec.unknown_dims = spec.unknown_dims.value_or(1);
+    auto inputs = make_inputs(*made.model, spec);
+    for (const auto& note : inputs.notes) {
+        made.notes.push_back(note);
+    }
+    made.header.data_hash = hash_of(inputs.values);
+    made.inputs.count = 1;
+    made.inputs.get = [values = std::move(inputs.values)](std::uint64_t) {
+        return CampaignInput{values, std::nullopt, "input"};
+    };
+}
+
+Sampling sampling_of(const CampaignFile& file) {
+    Sampling sampling;
+    sampling.seed = file.seed.value_or(0);
+    sampling.exhaustive = file.exhaustive;
+    sampling.faults_per_trial = file.faults_per_trial;
+    sampling.by_layer = file.by_layer;
+    sampling.by_bit = file.by_bit;
+    sampling.by_target = file.by_target;
+    sampling.allocation = file.allocation == CampaignFile::Allocation::equal
+                              ? Sampling::Allocation::equal
+                          : file.allocation == CampaignFile::Allocation::data_aware
+                              ? Sampling::Allocation::data_aware
+                              : Sampling::Allocation::proportional;
+    sampling.list = file.list;
+    sampling.trials = file.trials   ? *file.trials
+                      : file.margin ? sample_size(std::nullopt, *file.margin, file.confidence)
+                                    : 1000;
+    return sampling;
+}
+
+Monitoring monitoring_of(const CampaignFile& file) {
+    Monitoring monitoring;
+    monitoring.nan_everywhere = file.nan_everywhere;
+    monitoring.ranges = file.ranges == CampaignFile::Ranges::clip      ? Monitoring::Ranges::clip
+                        : file.ranges == CampaignFile::Ranges::observe ? Monitoring::Ranges::observe
+                                                                       : Monitoring::Ranges::off;
+    monitoring.margin = file.range_margin;
+    monitoring.only_correct = file.only_correct;
+    monitoring.layers = file.layer_effects;
+    return monitoring;
+}
+
+std::string model_hash(const std::vector<Scalar>& described) {
+    for (const auto& scalar : described) {
+        if (scalar.key == "model_sha256") {
+            const auto* text = std::get_if<std::string>(&scalar.value.value);
+            return text != nullptr ? *text : "";
+        }
+    }
+    return {};
+}
+
+}  // namespace
+
+Prepared prepare(CampaignFile file, Context& context) {
+    Prepared made;
+    if (!file.seed) {
+        file.seed = context.seed();
+    }
+    made.file = std::move(file);
+    made.model = std::make_unique<Model>(context.load(made.file.model));
+    made.engine = open(made.file, context);
+    find_inputs(made);
+    made.options.view = made.file.view;
+    made.options.populations = made.file.populations;
+    made.options.sampling = sampling_of(made.file);
+    made.options.monitoring = monitoring_of(made.file);
+    made.options.accelerate = made.file.accelerate;
+    made.options.inputs_per_fault = made.file.inputs_per_fault;
+    made.options.memory_budget = made.file.memory;
+    made.options.workers = made.file.workers > 0 ? made.file.workers : context.threads();
+    made.options.audit = made.file.audit;
+    auto& header = made.header;
+    header.campaign = canonical_text(made.file);
+    header.seed = *made.file.seed;
+    header.model = made.file.model;
+    header.model_sha256 = model_hash(context.describe(*made.model, false));
+    header.engine = made.engine->info().name;
+    header.engine_version = made.engine->info().version;
+    header.view = made.file.view == View::deployed ? "deployed" : "source";
+    header.threads = made.options.workers;
+    header.context.push_back({"campaign_file", campaign_text(made.file)});
+    return made;
+}
+
+Effect parse_effect(const std::string& text) {
+    Effect effect;
+    if (text == "bitflip" || text == "flip" || text == "stuck0" || text == "stuck1") {
+        effect.kind = text == "stuck0"   ? Effect::Kind::stuck0
+                      : text == "stuck1" ? Effect::Kind::stuck1
+                                         : Effect::Kind::flip;
+        return effect;
+    }
+    const bool rate = text.starts_with("rate ");
+    try {
+        effect = parse_faults("x [*] " + text + (rate ? " 0" : "")).front().effect;
+    } catch (const Error&) {
+        throw Error(Fault::usage, fmt::format("'{}' is no fault model", text),
+                    "take bitflip, stuck0, stuck1, zero, 'set V', 'add V', 'multiply V', "
+                    "'random LOW HIGH', 'noise SD', 'gain SD' or 'rate P'");
+    }
+    return effect;
+}
+
+}  // namespace trocar::inject

@@ -1,0 +1,318 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <bit>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <set>
+
+#include "tools/inject/commands.h"
+#include "tools/inject/options.h"
+#include "tools/inject/prepare.h"
+#include "trocar/campaign_report.h"
+#include "trocar/error.h"
+#include "trocar/intervals.h"
+#include "util/scratch.h"
+
+namespace trocar::inject {
+
+namespace {
+
+struct Options {
+    CampaignArguments campaign;
+    bool resume = false;
+    std::string shard;
+    bool brute_force = false;
+    bool explain = false;
+};
+
+std::pair<std::uint64_t, std::uint64_t> parse_shard(const std::string& text) {
+    if (text.empty()) {
+        return {0, 1};
+    }
+    unsigned long long number = 0;
+    unsigned long long of = 0;
+    char rest = 0;
+    // NOLINTNEXTLINE(cert-err34-c): both numbers are checked below
+    if (std::sscanf(text.c_str(), "%llu/%llu%c", &number, &of, &rest) != 2 || number < 1 ||
+        number > of) {
+        throw Error(Fault::usage, fmt::format("'{}' is no shard", text), "write --shard 3/16");
+    }
+    return {number - 1, of};
+}
+
+FaultRecord record_of(const Trial& trial) {
+    FaultRecord record;
+    record.trial = trial.number;
+    record.stratum = trial.stratum;
+    record.weight = trial.weight;
+    record.text = text(trial.faults);
+    record.hash = hash(trial.faults);
+    record.target = trial.target;
+    record.layer = trial.layer;
+    bool first = true;
+    for (const auto& fault : trial.faults) {
+        const auto& e = fault.effect;
+        constexpr std::array names = {"flip",     "stuck0", "stuck1", "set",  "random", "add",
+                                      "multiply", "noise",  "gain",   "rate", "custom"};
+        const std::string effect = names[static_cast<std::size_t>(e.kind)];
+        const int bit = std::popcount(e.mask) == 1 ? std::countr_zero(e.mask) : -1;
+        const auto rate = e.kind == Effect::Kind::rate ? e.a : record.rate;
+        record.tensor = first || record.tensor == fault.tensor ? fault.tensor : "";
+        record.effect = first || record.effect == effect ? effect : "";
+        record.bit = first || record.bit == bit ? bit : -1;
+        record.rate = rate;
+        first = false;
+    }
+    return record;
+}
+
+GoldenInput record_of(const GoldenResult& golden) {
+    GoldenInput record;
+    record.input = golden.input;
+    record.name = golden.name;
+    record.label = golden.label;
+    record.top = golden.top;
+    if (golden.label) {
+        record.correct = golden.top == *golden.label;
+    }
+    for (const auto& output : golden.outputs) {
+        const auto& value = output.value;
+        if (value.is_tensor() && bits(value.dtype()) > 0) {
+            record.outputs.push_back({output.name,
+                                      value.dtype(),
+                                      value.shape(),
+                                      {value.bytes().begin(), value.bytes().end()}});
+        }
+    }
+    return record;
+}
+
+// Puts what a campaign gives into its store, and shows how far it is.
+class Recorder : public CampaignObserver {
+public:
+    Recorder(CampaignStore& store, std::uint64_t session, Campaign& campaign, Context& context,
+             const CampaignFile& file)
+        : store_(store),
+          session_(session),
+          campaign_(campaign),
+          context_(context),
+          file_(file),
+          done_(store.done()),
+          start_(std::chrono::steady_clock::now()) {
+        store_.each_result([&](const TrialResult& result) {
+            count(result);
+            return true;
+        });
+    }
+
+    void golden(const GoldenResult& golden) override {
+        if (known_.insert(golden.input).second) {
+            const auto record = record_of(golden);
+            store_.add_golden(std::span(&record, 1));
+        }
+    }
+    void results(const std::vector<TrialResult>& results,
+                 const std::vector<LayerEffect>& effects) override {
+        std::vector<FaultRecord> faults;
+        for (const auto& result : results) {
+            faults.push_back(record_of(campaign_.trial(result.trial)));
+            count(result);
+        }
+        store_.add_faults(faults);
+        store_.append(results, effects);
+        store_.commit();
+    }
+    bool is_done(std::uint64_t trial, std::uint64_t input) override {
+        return done_.contains(trial, input);
+    }
+    void progress(std::uint64_t done, std::uint64_t total) override {
+        const auto seconds =
+            std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+        auto what =
+            fmt::format("{:.1f} runs/s", seconds > 0 ? static_cast<double>(done) / seconds : 0);
+        if (runs_ > 0) {
+            const auto interval = wilson(sdc_, runs_, file_.confidence);
+            what +=
+                fmt::format(", SDC {:.2f} % to {:.2f} %", 100 * interval.low, 100 * interval.high);
+        }
+        context_.progress(what, done + done_.size(), total);
+    }
+    void audited(std::uint64_t trial, std::uint64_t input) override {
+        const AuditRecord record{session_, trial, input, true, ""};
+        store_.add_audits(std::span(&record, 1));
+    }
+    bool stop() override { return context_.interrupted(); }
+    bool enough() override {
+        if (!file_.stop_at || trials_.empty()) {
+            return false;
+        }
+        // Faults and not runs are drawn at random.
+        std::vector<Cluster> clusters;
+        clusters.reserve(trials_.size());
+        for (const auto& [trial, cluster] : trials_) {
+            clusters.push_back(cluster);
+        }
+        const auto rate = clustered_rate(clusters, file_.confidence);
+        reached_ = (rate.interval.high - rate.interval.low) / 2 <= *file_.stop_at;
+        return reached_;
+    }
+    bool reached() const { return reached_; }
+
+private:
+    void count(const TrialResult& result) {
+        ++runs_;
+        const bool sdc = result.outcome == Outcome::sdc;
+        sdc_ += sdc ? 1 : 0;
+        if (file_.stop_at) {
+            auto& cluster = trials_[result.trial];
+            ++cluster.trials;
+            cluster.events += sdc ? 1 : 0;
+        }
+    }
+
+    CampaignStore& store_;
+    std::uint64_t session_;
+    Campaign& campaign_;
+    Context& context_;
+    const CampaignFile& file_;
+    DonePairs done_;
+    std::set<std::uint64_t> known_;
+    std::chrono::steady_clock::time_point start_;
+    std::uint64_t runs_ = 0;
+    std::uint64_t sdc_ = 0;
+    std::map<std::uint64_t, Cluster> trials_;
+    bool reached_ = false;
+};
+
+CampaignStore open_store(const Options& options, const Prepared& prepared,
+                         const std::filesystem::path& path) {
+    if (std::filesystem::exists(path)) {
+        if (!options.resume) {
+            throw Error(Fault::usage, fmt::format("'{}' is there already", path.string()),
+                        "--resume goes on with it; or name another --store");
+        }
+        auto store = CampaignStore::open(path);
+        store.require_same(prepared.header);
+        return store;
+    }
+    if (options.resume && !prepared.file.store.empty()) {
+        throw Error(Fault::input,
+                    fmt::format("there is no store '{}' to go on with", path.string()),
+                    "leave --resume out to begin");
+    }
+    return CampaignStore::create(path, prepared.header);
+}
+
+Section speed(const CampaignSummary& summary, const CampaignOptions& options) {
+    Section section{"work", "This session", {}};
+    auto& s = section.scalars;
+    s.push_back({"runs", "Runs with faults", summary.runs, Show::count, ""});
+    s.push_back({"seconds", "Time", summary.seconds, Show::seconds,
+                 fmt::format("{} at the same time", options.workers)});
+    const auto rate = summary.seconds > 0 ? static_cast<double>(summary.runs) / summary.seconds : 0;
+    s.push_back({"runs_per_second", "Runs/s", rate, Show::plain, ""});
+    s.push_back({"golden_seconds", "One run without faults", summary.golden_seconds, Show::seconds,
+                 "op by op, one thread"});
+    s.push_back({"speed_up", "Against that for every run",
+                 rate * summary.golden_seconds / std::max(1, options.workers), Show::ratio,
+                 "per worker; an estimate, for one golden run is timed"});
+    if (options.audit > 0) {
+        s.push_back({"audited", "Done again by brute force", summary.audited, Show::count,
+                     "all with the same bits"});
+    }
+    return section;
+}
+
+Table explained(const Saving& saving) {
+    Table table{.key = "explain", .title = "What was saved", .columns = {}, .rows = {}, .note = {}};
+    table.columns = {{.key = "what", .title = "What", .left = true},
+                     {.key = "number", .title = "Number"}};
+    for (const auto& [what, number] : saving) {
+        table.rows.push_back({{Cell(what), Cell(number)}});
+    }
+    return table;
+}
+
+Report run(const Options& options, Context& context) {
+    auto prepared = prepare(campaign_of(options.campaign), context);
+    const auto [shard, shards] = parse_shard(options.shard);
+    prepared.options.shard = shard;
+    prepared.options.shards = shards;
+    prepared.options.brute_force = options.brute_force;
+    std::unique_ptr<ScratchFolder> scratch;
+    std::filesystem::path path = prepared.file.store;
+    if (path.empty()) {
+        scratch = std::make_unique<ScratchFolder>(context.engine_options().scratch);
+        path = scratch->path() / "campaign.db";
+    }
+    Campaign campaign(*prepared.model, prepared.engine, prepared.inputs, prepared.options);
+    auto store = open_store(options, prepared, path);
+    store.set_strata(campaign.strata());
+    const auto session = store.begin_run();
+    Recorder recorder(store, session, campaign, context, prepared.file);
+    const auto summary = campaign.run(recorder);
+    RunRecord record;
+    record.run = session;
+    record.trials = summary.runs;
+    record.seconds = summary.seconds;
+    record.saved = summary.saving;
+    store.update_run(record);
+    store.commit();
+    if (!summary.stopped && shards == 1) {
+        store.finish();
+    }
+    auto report = inject_report(store);
+    report.sections.push_back(speed(summary, prepared.options));
+    if (!report.order.empty()) {
+        report.order.emplace_back("work");
+    }
+    if (options.explain) {
+        report.tables.push_back(explained(summary.saving));
+        if (!report.order.empty()) {
+            report.order.emplace_back("explain");
+        }
+    }
+    for (const auto& note : campaign.notes()) {
+        report.notes.push_back(note);
+    }
+    for (const auto& note : prepared.notes) {
+        report.notes.push_back(note);
+    }
+    if (recorder.reached()) {
+        report.notes.push_back(
+            fmt::format("stopped early: the SDC rate is known to ± {}", *prepared.file.stop_at));
+    }
+    report.partial = summary.stopped && !recorder.reached();
+    if (report.partial && !prepared.file.store.empty()) {
+        report.notes.push_back("interrupted; --resume goes on from here");
+    }
+    return report;
+}
+
+}  // namespace
+
+std::function<Report(Context&)> bind_run(Args& args) {
+    const auto options = std::make_shared<Options>();
+    declare(args, options->campaign);
+    args.flag("--resume", options->resume, "Go on with the store of an earlier session");
+    args.option("--shard", options->shard, "I/N",
+                "Only this share of the trials; `trocar inject merge` puts shards together");
+    args.flag("--brute-force", options->brute_force,
+              "Run the whole model for every fault, with no acceleration");
+    args.flag("--explain", options->explain, "Show what each acceleration saved");
+    args.example(
+        "trocar inject model.onnx --data digits/ --target weights --faults 10000 --store run.db",
+        "10,000 single-bit faults in weights");
+    args.example("trocar inject campaign.yaml --store run.db --resume",
+                 "the whole experiment as a file, where it was left");
+    args.example(
+        "trocar inject model.onnx --fill random --target activations --per layer,bit --audit 1",
+        "strata by layer and bit; one run in a hundred checked by brute force");
+    return [options](Context& context) { return run(*options, context); };
+}
+
+}  // namespace trocar::inject
