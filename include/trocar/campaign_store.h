@@ -60,7 +60,7 @@ struct FaultRecord {
     bool operator==(const FaultRecord& other) const;  // NaN equals NaN
 };
 
-// Of a trial, all but `target` and `layer`, which the faults themselves do not say.
+// Of a trial as it was drawn.
 FaultRecord fault_record(const Trial& trial);
 
 struct GoldenOutput {

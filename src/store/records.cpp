@@ -56,6 +56,8 @@ FaultRecord fault_record(const Trial& trial) {
     record.trial = trial.number;
     record.stratum = trial.stratum;
     record.weight = trial.weight;
+    record.target = trial.target;
+    record.layer = trial.layer;
     record.text = text(trial.faults);
     record.hash = hash(trial.faults);
     if (trial.faults.empty()) {

@@ -79,7 +79,11 @@ TEST_F(Stores, GiveBackWhatWasPutIn) {
 }
 
 TEST_F(Stores, TakeTrialsAndValuesApart) {
-    Trial trial{3, parse_faults("a [0] flip 30"), 1, 0.5};
+    Trial trial;
+    trial.number = 3;
+    trial.faults = parse_faults("a [0] flip 30");
+    trial.weight = 0.5;
+    trial.layer = "conv1";
     auto record = fault_record(trial);
     EXPECT_EQ(record.text, "a [0] flip 30");
     EXPECT_EQ(record.hash, hash(trial.faults));
@@ -87,6 +91,7 @@ TEST_F(Stores, TakeTrialsAndValuesApart) {
     EXPECT_EQ(record.effect, "flip");
     EXPECT_EQ(record.bit, 30);
     EXPECT_EQ(record.weight, 0.5);
+    EXPECT_EQ(record.layer, "conv1");
     EXPECT_TRUE(std::isnan(record.rate));
     trial.faults = parse_faults("a [0] flip 3 + b [0] flip 3 + b [1] stuck0 4");
     record = fault_record(trial);
