@@ -50,7 +50,7 @@ std::vector<std::pair<std::string, std::string>> read_preprocess(const Field& fi
     }
     std::vector<std::string> texts;
     for (const auto& [key, value] : ordered) {
-        texts.push_back(key + "=" + value);
+        texts.push_back(fmt::format("{}={}", key, value));
     }
     field.parsed([&] { return parse_preprocess(texts); });
     return ordered;
