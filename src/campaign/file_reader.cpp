@@ -274,7 +274,7 @@ Field::Keys keys_of(CampaignFile& c) {
         {"layer_effects", [&](const Field& f) { c.layer_effects = f.truth(); }},
         {"accelerate", [&](const Field& f) { read_accelerate(c.accelerate, f); }},
         {"memory", [&](const Field& f) { c.memory = f.bytes(); }},
-        {"workers", [&](const Field& f) { c.workers = small(f, 1, 4096); }},
+        {"workers", [&](const Field& f) { c.workers = small(f, 0, 4096); }},
         {"audit", [&](const Field& f) { c.audit = f.share(); }},
         {"store", [&](const Field& f) { c.store = f.text(); }},
     };

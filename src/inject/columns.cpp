@@ -104,8 +104,7 @@ void Runner::run_columns_of(const Golden& golden, std::size_t number, std::span<
         for (std::size_t c = 0; c < width; ++c) {
             for (std::size_t r = 0; r < matrix.rows(); ++r) {
                 std::memcpy(narrow.data() + matrix.place(r, c, width) * element,
-                            bytes.data() +
-                                matrix.place(r, columns[c], matrix.columns()) * element,
+                            bytes.data() + matrix.place(r, columns[c], matrix.columns()) * element,
                             element);
             }
             if (adds(op)) {

@@ -8,6 +8,8 @@
 namespace trocar::inject {
 
 double seconds_now();
+std::uint64_t next_golden();  // for Golden::id
+Value copy_of(const Value& value);
 
 // A lane and the positions of the step's output that its changes can reach.
 struct Runner::Job {

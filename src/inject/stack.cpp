@@ -112,8 +112,8 @@ bool Runner::run_some_stacked(const Golden& golden, std::size_t number, std::spa
         for (std::size_t k = 0; k < count; ++k) {
             for (const auto input : step.inputs) {
                 const auto* patch = lanes[k]->patch(input);
-                values[index(input)] = patch == nullptr ? golden.values[index(input)]
-                                                        : lend(golden, input, *patch);
+                values[index(input)] =
+                    patch == nullptr ? golden.values[index(input)] : lend(golden, input, *patch);
             }
             const auto alone = run_program(program(number, golden), step, values)[0];
             for (const auto input : step.inputs) {
@@ -133,8 +133,9 @@ bool Runner::run_some_stacked(const Golden& golden, std::size_t number, std::spa
     }
     saved_.stacked += count;
     for (std::size_t k = 0; k < count; ++k) {
-        auto compared = compare(wanted, golden.geometries[index(id)],
-                                Value::borrow(wanted.dtype(), wanted.shape(), part(k), made.body()));
+        auto compared =
+            compare(wanted, golden.geometries[index(id)],
+                    Value::borrow(wanted.dtype(), wanted.shape(), part(k), made.body()));
         std::vector<std::pair<TensorId, Patch>> outputs;
         if (!compared.same) {
             outputs.emplace_back(id, std::move(compared.patch));
