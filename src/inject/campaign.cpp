@@ -33,8 +33,17 @@ std::vector<NamedValue> outputs_of(const Circuit& circuit, const Golden& golden,
         const auto* patch = lane != nullptr ? lane->patch(id) : nullptr;
         const auto* constant = circuit.constant(id);
         const auto& value = golden.values[index(id)];
+        std::optional<Constant> other;
+        if (lane != nullptr && constant != nullptr) {
+            for (const auto& c : lane->constants) {
+                if (c.step == no_step && c.tensor == id) {
+                    other = changed(*constant, c);
+                }
+            }
+        }
         outputs.push_back({circuit.graph().tensor(id).name,
                            patch != nullptr ? complete(value, golden.geometries[index(id)], *patch)
+                           : other               ? Value::of(*other)
                            : constant != nullptr ? Value::of(*constant)
                                                  : value});
         const auto layout = circuit.layout(id);
@@ -319,7 +328,7 @@ TrialResult Campaign::Parts::result_of(const Ready& on, const Trial& trial,
     const auto outputs = lane.failure.empty() ? outputs_of(circuit, on.golden, &lane) : on.outputs;
     bool same = true;
     for (const auto id : circuit.graph().outputs()) {
-        same = same && lane.patch(id) == nullptr;
+        same = same && lane.patch(id) == nullptr && circuit.constant(id) == nullptr;
     }
     same = same || same_bits(on.outputs, outputs);
     auto result = judge(on.outputs, on.decision, outputs, same, lane, on.input, options.monitoring);

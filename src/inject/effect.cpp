@@ -81,10 +81,15 @@ void change_numbers(const Effect& effect, DType dtype, std::span<std::byte> tens
     std::array<double, 2> numbers{};
     const std::span some(numbers.data(), parts);
     decode(dtype, tensor, stored * parts, some);
+    const auto before = numbers;
     for (std::size_t i = 0; i < parts; ++i) {
         numbers[i] = changed_number(effect, numbers[i], place * parts + i);
     }
-    encode(dtype, some, stored * parts, tensor);
+    // What stays the same number keeps its bits: integers beyond 2^53 are rounded here.
+    if (effect.kind == Effect::Kind::set || effect.kind == Effect::Kind::random ||
+        numbers != before) {
+        encode(dtype, some, stored * parts, tensor);
+    }
 }
 
 }  // namespace

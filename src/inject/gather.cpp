@@ -176,6 +176,13 @@ bool same_places(const Geometry& a, const Geometry& b) {
 
 }  // namespace
 
+bool sees_nan(const Golden& golden, const Step& step, const Lane& lane) {
+    return std::any_of(step.inputs.begin(), step.inputs.end(), [&](TensorId id) {
+        const auto* patch = lane.patch(id);
+        return patch != nullptr && may_have_nan(*patch, golden.values[index(id)].dtype());
+    });
+}
+
 bool Runner::can_gather(const Golden& golden, std::size_t number, const Lane& lane,
                         std::vector<std::int32_t>& positions) {
     const auto& step = circuit_.steps()[number];
@@ -186,6 +193,10 @@ bool Runner::can_gather(const Golden& golden, std::size_t number, const Lane& la
     }
     const auto& op = circuit_.graph().op(step.op);
     const auto& out = golden.geometries[index(step.outputs[0])];
+    const bool blocked = f.filters && circuit_.layout(step.outputs[0]).block > 0;
+    if (!blocked && sees_nan(golden, step, lane)) {
+        return false;
+    }
     std::vector<std::int32_t> all;
     const auto add = [&](const std::vector<std::int32_t>& more) {
         std::vector<std::int32_t> both;

@@ -49,7 +49,7 @@ struct TensorChange {
 };
 // A constant that an op reads, changed before the trial runs.
 struct ConstantChange {
-    std::size_t step = 0;
+    std::size_t step = 0;  // that reads it; no_step: the constant is an output of the model
     TensorId tensor = TensorId::none;
     // Elements by their place in memory, and their new bits.
     struct Poke {
@@ -83,6 +83,10 @@ struct Lane {
 
 // The tensor as a run with faults has it.
 Value complete(const Value& golden, const Geometry& geometry, const Patch& patch);
+
+// Does what differs hold NaN? Where max and min of vectors and of single numbers treat it
+// differently, a part of an op need not have the bits of the whole.
+bool may_have_nan(const Patch& patch, DType dtype);
 
 // The cells of a patch into a tensor that is golden there.
 void overlay(const Geometry& geometry, const Patch& patch, std::byte* tensor);

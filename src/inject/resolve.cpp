@@ -28,6 +28,28 @@ TensorId find_tensor(const Circuit& circuit, const std::string& name) {
                 near.empty() ? "faults name tensors of the view that the campaign is in" : near);
 }
 
+// The tensors through which a step reads a constant: itself, or what passes it on.
+std::vector<TensorId> aliases_at(const Circuit& circuit, std::size_t step, TensorId constant) {
+    const auto& op = circuit.graph().op(circuit.steps()[step].op);
+    std::vector<TensorId> found;
+    for (const auto* list : {&op.inputs, &op.captures}) {
+        for (const auto id : *list) {
+            if (id != TensorId::none && circuit.constant(id) == circuit.constant(constant) &&
+                std::find(found.begin(), found.end(), id) == found.end()) {
+                found.push_back(id);
+            }
+        }
+    }
+    return found;
+}
+
+bool reads_it(const Circuit& circuit, std::size_t step, TensorId tensor) {
+    const auto& op = circuit.graph().op(circuit.steps()[step].op);
+    return std::find(op.inputs.begin(), op.inputs.end(), tensor) != op.inputs.end() ||
+           std::find(op.captures.begin(), op.captures.end(), tensor) != op.captures.end() ||
+           (circuit.constant(tensor) != nullptr && !aliases_at(circuit, step, tensor).empty());
+}
+
 std::size_t find_reader(const Circuit& circuit, const std::string& name, TensorId tensor) {
     std::size_t step = no_step;
     if (name.starts_with('#')) {
@@ -35,17 +57,17 @@ std::size_t find_reader(const Circuit& circuit, const std::string& name, TensorI
     } else if (const auto op = circuit.graph().find_op(name)) {
         step = circuit.step_of(*op);
     }
-    if (step >= circuit.steps().size()) {
-        throw Error(Fault::usage, fmt::format("there is no op '{}' that reads '{}'", name,
-                                              circuit.graph().tensor(tensor).name));
+    if (step >= circuit.steps().size() || !reads_it(circuit, step, tensor)) {
+        std::vector<std::string> readers;
+        for (const auto& use : circuit.graph().tensor(tensor).uses) {
+            readers.push_back(circuit.graph().op(use.op).name);
+        }
+        throw Error(Fault::usage,
+                    fmt::format("there is no op '{}' that reads '{}'", name,
+                                circuit.graph().tensor(tensor).name),
+                    readers.empty() ? "" : fmt::format("it is read by {}", fmt::join(readers, ", ")));
     }
     return step;
-}
-
-bool reads(const Circuit& circuit, std::size_t step, TensorId tensor) {
-    const auto& op = circuit.graph().op(circuit.steps()[step].op);
-    return std::find(op.inputs.begin(), op.inputs.end(), tensor) != op.inputs.end() ||
-           std::find(op.captures.begin(), op.captures.end(), tensor) != op.captures.end();
 }
 
 const CustomEffect& custom_of(const Effect& effect,
@@ -113,10 +135,13 @@ void change_constant(const Circuit& circuit, TensorId tensor, std::size_t step,
     auto existing =
         std::find_if(lane.constants.begin(), lane.constants.end(),
                      [&](const ConstantChange& c) { return c.tensor == tensor && c.step == step; });
-    const auto& op = circuit.graph().op(circuit.steps()[step].op);
-    const auto slot = static_cast<std::size_t>(
-        std::find(op.inputs.begin(), op.inputs.end(), tensor) - op.inputs.begin());
-    const auto filters = circuit.filter_layout(op, slot);
+    FilterLayout filters;
+    if (step != no_step) {
+        const auto& op = circuit.graph().op(circuit.steps()[step].op);
+        const auto slot = static_cast<std::size_t>(
+            std::find(op.inputs.begin(), op.inputs.end(), tensor) - op.inputs.begin());
+        filters = circuit.filter_layout(op, slot);
+    }
     ConstantChange change{.step = step, .tensor = tensor};
     constexpr std::size_t few = 64;
     if (original.is_sparse() != (fault.part != ModelFault::Part::whole)) {
@@ -181,9 +206,19 @@ Lane make_lane(const Circuit& circuit, const std::vector<Value>& values,
             const auto only =
                 fault.reader.empty() ? no_step : find_reader(circuit, fault.reader, tensor);
             for (std::size_t step = 0; step < circuit.steps().size(); ++step) {
-                if (only != no_step ? step == only : reads(circuit, step, tensor)) {
-                    change_constant(circuit, tensor, step, fault, custom, lane);
+                if (only != no_step && step != only) {
+                    continue;
+                }
+                for (const auto alias : aliases_at(circuit, step, tensor)) {
+                    change_constant(circuit, alias, step, fault, custom, lane);
                     reach(step);
+                }
+            }
+            if (only == no_step) {
+                for (const auto output : circuit.graph().outputs()) {
+                    if (circuit.constant(output) == circuit.constant(tensor)) {
+                        change_constant(circuit, output, no_step, fault, custom, lane);
+                    }
                 }
             }
             continue;

@@ -86,6 +86,12 @@ void take_inputs(const Circuit& circuit, const std::vector<NamedValue>& inputs,
         }
         values[index(*id)] = fit_optional(input.value, graph.tensor(*id).type);
     }
+    for (const auto id : graph.inputs()) {
+        const auto& tensor = graph.tensor(id);
+        if (values[index(id)].kind() == Value::Kind::none && tensor.constant) {
+            values[index(id)] = Value::of(*tensor.constant);  // its default
+        }
+    }
 }
 
 }  // namespace

@@ -101,6 +101,9 @@ struct Runner::Parts {
     Rebuilt rebuilt;
 };
 
+// Does a step read NaN that the golden run does not have?
+bool sees_nan(const Golden& golden, const Step& step, const Lane& lane);
+
 // Looks at what differs in a tensor of a lane: monitors, and with `clip` mends what is out of
 // range.
 void look(const Circuit& circuit, const Golden& golden, TensorId id, Patch& patch,

@@ -33,6 +33,7 @@ bool Runner::can_stack(const Golden& golden, std::size_t number, const Lane& lan
         return false;
     }
     return std::all_of(step.inputs.begin(), step.inputs.end(), fits) &&
+           !sees_nan(golden, step, lane) &&
            (step.footprint.kind != Footprint::Kind::local ||
             std::all_of(step.inputs.begin(), step.inputs.end(), [&](TensorId id) {
                 return golden.values[index(id)].shape().size() == out.shape().size();

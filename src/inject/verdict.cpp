@@ -103,23 +103,25 @@ void compare_decisions(const Decision& golden, const std::vector<NamedValue>& fa
         // The score of what the golden run chose, then and now.
         const auto place = length == 1 ? 0 : static_cast<std::size_t>(golden.tops[i]);
         const auto score = golden.tops[i] < 0 ? std::nan("") : numbers[i * length + place];
-        const auto off = std::abs(score - golden.scores[i]) / std::abs(golden.scores[i]);
+        const auto off = score == golden.scores[i]
+                             ? 0
+                             : std::abs(score - golden.scores[i]) / std::abs(golden.scores[i]);
         result.sdc10 = result.sdc10 || !(off <= 0.1);
         result.sdc20 = result.sdc20 || !(off <= 0.2);
     }
 }
 
-// All outputs taken together as one long tensor.
+// The largest of numbers that are there.
+void raise(double& largest, double number) {
+    largest = std::isnan(largest) || number > largest ? number : largest;
+}
+
+// All outputs taken together as one long tensor. Squares are taken of numbers that are scaled
+// below 1, for those of f64 may be beyond all bounds.
 void measure(const std::vector<NamedValue>& golden, const std::vector<NamedValue>& faulty,
              TrialResult& result) {
-    double count = 0;
-    double sum_abs = 0;
-    double signal = 0;
-    double noise = 0;
-    double product = 0;
-    double other = 0;
-    double max_abs = 0;
-    double max_rel = 0;
+    std::vector<std::pair<double, double>> both;
+    double scale = 0;
     for (std::size_t i = 0; i < golden.size(); ++i) {
         const auto& a = golden[i].value;
         const auto& b = faulty[i].value;
@@ -130,26 +132,39 @@ void measure(const std::vector<NamedValue>& golden, const std::vector<NamedValue
         const auto x = numbers_of(a);
         const auto y = numbers_of(b);
         const auto d = difference(a, b);
-        max_abs = std::isnan(d.max_abs) ? max_abs : std::max(max_abs, d.max_abs);
-        max_rel = std::isnan(d.max_rel) ? max_rel : std::max(max_rel, d.max_rel);
+        if (!std::isnan(d.max_abs)) {
+            raise(result.max_abs, d.max_abs);
+        }
+        if (!std::isnan(d.max_rel)) {
+            raise(result.max_rel, d.max_rel);
+        }
         for (std::size_t k = 0; k < x.size(); ++k) {
-            if (!std::isfinite(x[k]) || !std::isfinite(y[k])) {
-                continue;
+            if (std::isfinite(x[k]) && std::isfinite(y[k])) {
+                both.emplace_back(x[k], y[k]);
+                scale = std::max({scale, std::abs(x[k]), std::abs(y[k])});
             }
-            count += 1;
-            sum_abs += std::abs(y[k] - x[k]);
-            signal += x[k] * x[k];
-            noise += (y[k] - x[k]) * (y[k] - x[k]);
-            product += x[k] * y[k];
-            other += y[k] * y[k];
         }
     }
-    if (count == 0) {
+    if (both.empty()) {
         return;
     }
-    result.max_abs = max_abs;
-    result.max_rel = max_rel;
-    result.mean_abs = sum_abs / count;
+    scale = scale > 0 ? scale : 1;
+    double sum_abs = 0;
+    double signal = 0;
+    double noise = 0;
+    double product = 0;
+    double other = 0;
+    const auto count = static_cast<double>(both.size());
+    for (const auto& [a, b] : both) {
+        const auto x = a / scale;
+        const auto y = b / scale;
+        sum_abs += std::abs(b - a) / count;
+        signal += x * x;
+        noise += (y - x) * (y - x);
+        product += x * y;
+        other += y * y;
+    }
+    result.mean_abs = sum_abs;
     result.sqnr_db = noise == 0    ? std::numeric_limits<double>::infinity()
                      : signal == 0 ? TrialResult::none
                                    : 10 * std::log10(signal / noise);

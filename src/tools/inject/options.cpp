@@ -204,6 +204,10 @@ void take_list(const CampaignArguments& a, CampaignFile& file) {
                         e.hint());
         }
     }
+    if (file.list.empty()) {
+        throw Error(Fault::input, fmt::format("'{}' has no faults", a.faults_from),
+                    "a fault on each line, as in: conv1.weight [3,0,1,1] flip 30");
+    }
 }
 
 bool is_campaign_file(const std::string& path) {
