@@ -226,10 +226,23 @@ def value_of(model, feeds, tensor):
     return type, list(array.shape), [type.code(float(v)) for v in array.ravel()]
 
 
+def bodies(node):
+    return [attribute.g for attribute in node.attribute if attribute.HasField("g")]
+
+
+def reads(node, tensor):
+    """By itself, or in a body of its own."""
+    return tensor in node.input or any(
+        any(reads(inner, tensor) for inner in body.node) or any(output.name == tensor for output in body.output) for body in bodies(node))
+
+
 def renamed(node, old, new):
     for i, name in enumerate(node.input):
         if name == old:
             node.input[i] = new
+    for body in bodies(node):
+        for inner in body.node:
+            renamed(inner, old, new)
 
 
 def with_faults(model, feeds, faults):
@@ -243,7 +256,7 @@ def with_faults(model, feeds, faults):
         type, shape, codes = value_of(model, feeds, tensor)
         for place, node in enumerate(graph.node):
             seen = [f for f in here if f.reader in (None, node.name, f"#{place}")]
-            if tensor in node.input and seen:
+            if reads(node, tensor) and seen:
                 own = list(codes)
                 for fault in seen:
                     fault.apply(type, shape, own)
@@ -286,14 +299,15 @@ def judged(golden, faulty):
     flags = numpy.array([changes(a, b) for a, b in zip(before, after)]).max(axis=0)
     row = dict(zip(("sdc1", "sdc5", "sdc10", "sdc20"), (int(v) for v in flags)))
     row["golden_top"], row["faulty_top"] = top(before[0]), top(after[0])
-    a = numpy.concatenate([v.ravel().astype(numpy.float64) for v in golden])
-    b = numpy.concatenate([v.ravel().astype(numpy.float64) for v in faulty])
+    with numpy.errstate(invalid="ignore"):
+        a = numpy.concatenate([v.ravel().astype(numpy.float64) for v in golden])
+        b = numpy.concatenate([v.ravel().astype(numpy.float64) for v in faulty])
     due = (~numpy.isfinite(b) & numpy.isfinite(a)).any()
     row["outcome"] = "due" if due else "sdc" if row["sdc1"] else "masked" if same else "benign"
     both = numpy.isfinite(a) & numpy.isfinite(b)
     row.update(dict.fromkeys(("max_abs", "mean_abs", "max_rel", "sqnr_db", "cosine")))
     if both.any():
-        row.update(distances(a[both], b[both]))
+        row.update(distances(a[both], b[both], rms_of(a[numpy.isfinite(a)])))
     if same:
         row["cosine"] = 1.0
     return row
@@ -313,11 +327,15 @@ def changes(before, after):
     return now != was, now is None or now not in best, not off <= 0.1, not off <= 0.2
 
 
-def distances(a, b):
+def rms_of(a):
+    # Scaled, so that the squares of large numbers stay finite.
+    largest = abs(a).max()
+    return largest and largest * math.sqrt(((a / largest) ** 2).mean())
+
+
+def distances(a, b, rms):
     difference = numpy.abs(b - a)
     row = {"max_abs": float(difference.max()), "mean_abs": float(difference.mean())}
-    # Scaled, so that the squares of large numbers stay finite.
-    rms = abs(a).max() and abs(a).max() * math.sqrt(((a / abs(a).max()) ** 2).mean())
     if not difference.any():
         row["max_rel"] = 0.0
     elif rms:
