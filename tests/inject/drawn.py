@@ -104,9 +104,8 @@ def part_campaigns(bench):
     random = numpy.random.default_rng(10)
     model = network(random)
     runs = images(random, 2)
-    path, data = bench.fresh(".onnx"), bench.fresh(".npy")
+    path, data = bench.fresh(".onnx"), bench.data([run["x"] for run in runs])
     onnx.save(model, path)
-    numpy.save(data, numpy.concatenate([run["x"] for run in runs]))
     for place, text in enumerate(CAMPAIGNS):
         arguments = [path, "--data", data, "--seed", place, *(word.replace("^", " ") for word in text.split())]
         store = bench.store(*arguments)
@@ -137,3 +136,34 @@ def part_campaigns(bench):
     bench.check(first != second, "another seed draws the same faults")
     bits = [Fault(row["fault"]).mask.bit_length() - 1 for row in everything(bench.store(path, "--data", data, "--faults", 640))["faults"]]
     bench.check(abs(numpy.mean(bits) - 15.5) < 5 * 9.23 / 640**0.5, f"bits are not drawn evenly: mean {numpy.mean(bits)}")
+
+
+def part_labels(bench):
+    """What is right with and without faults; only inputs that were right; a few inputs for each trial."""
+    random = numpy.random.default_rng(12)
+    model = network(random)
+    runs = images(random, 8)
+    tops = [int(reference.run(model, run)[0].argmax()) for run in runs]
+    labels = [top if i % 3 else (top + 1) % 8 for i, top in enumerate(tops)]
+    path, data = bench.fresh(".onnx"), bench.data([run["x"] for run in runs], labels)
+    onnx.save(model, path)
+    arguments = [path, "--data", data, "--target", "activations,weights", "--bits", "28-30", "--faults", 25]
+    store = bench.store(*arguments)
+    bench.compare(store, model, runs)
+    for row in rows(store, "SELECT * FROM results"):
+        label = labels[row["input"]]
+        right = int(row["golden_top"] == label), int(row["faulty_top"] == label)
+        bench.check((row["golden_correct"], row["faulty_correct"]) == right, f"trial {row['trial']}, input {row['input']}: right {right}")
+    golden = rows(store, "SELECT label, top, correct FROM golden ORDER BY input")
+    bench.check([tuple(row.values()) for row in golden] == [(l, t, int(l == t)) for l, t in zip(labels, tops)], f"golden: {golden}")
+    correct = [i for i in range(8) if labels[i] == tops[i]]
+    only = rows(bench.store(*arguments, "--only-correct"), "SELECT DISTINCT golden_correct FROM results")
+    bench.check([row["golden_correct"] for row in only] == [1], "--only-correct takes others too")
+    count = rows(bench.store(*arguments, "--only-correct"), "SELECT count(*) AS n FROM results")[0]["n"]
+    bench.check(count == 25 * len(correct), f"--only-correct: {count} results of 25 trials on {len(correct)} inputs")
+    few = bench.store(*arguments, "--inputs-per-fault", 3)
+    bench.compare(few, model, runs, "few")
+    counts = rows(few, "SELECT trial, count(*) AS n, count(DISTINCT input) AS d FROM results GROUP BY trial")
+    bench.check(all((row["n"], row["d"]) == (3, 3) for row in counts) and len(counts) == 25, "--inputs-per-fault 3 does not try three inputs")
+    used = rows(few, "SELECT DISTINCT input FROM results")
+    bench.check(len(used) == 8, f"25 times 3 inputs are only {len(used)} of 8")

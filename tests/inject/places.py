@@ -96,6 +96,14 @@ def part_sparse(bench):
         bench.refused(model, feeds, "w [0,1] zero", ["sparse"])
 
 
+def part_zeros(bench):
+    """First choices whose score is 0, and outputs of nothing but 0."""
+    model = make_model([node("Neg", "x", "y", "negate")], [info("x", "f32", [2, 3])], [info("y", "f32", [2, 3])], [])
+    faults = [f"y {where}" for where in ("[0,1] set -5", "[0,1] flip 0", "[1,2] flip 31", "[0,0] set 1", "[0,0] flip 31", "[1] set -1", "[*] set nan")]
+    for name, numbers in (("some", [[0, 1, 2], [3, 4, 5]]), ("all", [[0, 0, 0], [0, 0, 0]])):
+        bench.trials(model, [{"x": numpy.array(numbers, numpy.float32)}], faults, name)
+
+
 def part_errors(bench):
     random = numpy.random.default_rng(7)
     model = network(random)

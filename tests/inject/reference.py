@@ -295,19 +295,19 @@ def judged(golden, faulty):
     """
     same = all(a.tobytes() == b.tobytes() for a, b in zip(golden, faulty))
     width = golden[0].shape[-1] if golden[0].ndim else 1
-    before, after = (numpy.asarray(v[0], numpy.float64).reshape(-1, width) for v in (golden, faulty))
+    before, after = (joined(v[:1]).reshape(-1, width) for v in (golden, faulty))
     flags = numpy.array([changes(a, b) for a, b in zip(before, after)]).max(axis=0)
     row = dict(zip(("sdc1", "sdc5", "sdc10", "sdc20"), (int(v) for v in flags)))
     row["golden_top"], row["faulty_top"] = top(before[0]), top(after[0])
-    with numpy.errstate(invalid="ignore"):
-        a = numpy.concatenate([v.ravel().astype(numpy.float64) for v in golden])
-        b = numpy.concatenate([v.ravel().astype(numpy.float64) for v in faulty])
+    a, b = joined(golden), joined(faulty)
     due = (~numpy.isfinite(b) & numpy.isfinite(a)).any()
     row["outcome"] = "due" if due else "sdc" if row["sdc1"] else "masked" if same else "benign"
-    both = numpy.isfinite(a) & numpy.isfinite(b)
     row.update(dict.fromkeys(("max_abs", "mean_abs", "max_rel", "sqnr_db", "cosine")))
+    both = numpy.isfinite(a) & numpy.isfinite(b)
     if both.any():
-        row.update(distances(a[both], b[both], rms_of(a[numpy.isfinite(a)])))
+        row.update(distances(a[both], b[both]))
+        ratios = [relative(joined([v]), joined([w])) for v, w in zip(golden, faulty)]
+        row["max_rel"] = max((v for v in ratios if v is not None), default=None)
     if same:
         row["cosine"] = 1.0
     return row
@@ -327,20 +327,32 @@ def changes(before, after):
     return now != was, now is None or now not in best, not off <= 0.1, not off <= 0.2
 
 
-def rms_of(a):
-    # Scaled, so that the squares of large numbers stay finite.
-    largest = abs(a).max()
-    return largest and largest * math.sqrt(((a / largest) ** 2).mean())
+def joined(arrays):
+    with numpy.errstate(invalid="ignore"):  # of signalling NaN
+        return numpy.concatenate([array.ravel().astype(numpy.float64) for array in arrays])
 
 
-def distances(a, b, rms):
+def relative(a, b):
+    """The largest difference by |a|, or by a thousandth of the rms of a where that is more."""
+    numbers = a[numpy.isfinite(a)]
+    largest = abs(numbers).max(initial=0)
+    both = numpy.isfinite(a) & numpy.isfinite(b)
+    difference = abs(b[both] - a[both])
+    if not len(difference):
+        return None
+    if not difference.any():
+        return 0.0
+    if not largest:
+        return None
+    rms = largest * math.sqrt(((numbers / largest) ** 2).mean())
+    return float((difference / numpy.maximum(abs(a[both]), rms / 1000)).max())
+
+
+def distances(a, b):
     difference = numpy.abs(b - a)
     row = {"max_abs": float(difference.max()), "mean_abs": float(difference.mean())}
-    if not difference.any():
-        row["max_rel"] = 0.0
-    elif rms:
-        row["max_rel"] = float((difference / numpy.maximum(abs(a), rms / 1000)).max())
     row["sqnr_db"] = decibels(a, difference)
+    # Scaled, so that the squares of large numbers stay finite.
     u, v = a / (abs(a).max() or 1), b / (abs(b).max() or 1)
     if u.any() and v.any():
         row["cosine"] = float((u @ v) / math.sqrt(float(u @ u) * float(v @ v)))
