@@ -154,18 +154,22 @@ def part_graphs(bench):
     inside = make_model([attribute, node("MatMul", "x w", "a", "mm"), node("Abs", "a", "y", "abs")], [x], [y], [],
                         [info("w", "f32", [3, 4]), info("a", "f32", [2, 4])])
     bench.trials(inside, [feeds], faults("w [0,1]", "w>mm [2]", "w [*]"), "Constant")
-    chain = make_model([node("Identity", "w", "v", "same"), node("MatMul", "x v", "a", "mm"), node("MatMul", "x w", "b", "nn"), node("Add", "a b", "y", "add")],
+    chain = make_model([node("Identity", "w", "v", "same"), node("MatMul", "x v", "a", "mm"), node("MatMul", "x w", "b", "nn"),
+                        node("Add", "a b", "y", "add")],
                        [x], [y], [floats("w", 3, 4)], [info(n, "f32", [3, 4]) for n in "v"])
     bench.trials(chain, [feeds], faults("w [0,1]", "w>nn [2]", "v [1]", "v>mm [#7]", "w>nn [1,1] set 3 + v [1,2]"), "Identity")
-    twice = make_model([node("MatMul", "w w", "q", "square"), node("MatMul", "x q", "y", "mm")], [x], [y, info("w", "f32", [3, 3])], [floats("w", 3, 3)],
+    twice = make_model([node("MatMul", "w w", "q", "square"), node("MatMul", "x q", "y", "mm")], [x], [y, info("w", "f32", [3, 3])],
+                       [floats("w", 3, 3)],
                        [info("q", "f32", [3, 3])])
     bench.trials(twice, [feeds], faults("w [0,1]", "w>square [2]", "q [1]", "q>mm [#7]"), "read twice")
     given = make_model([node("MatMul", "x w", "y", "mm")], [x, info("w", "f32", [3, 4])], [y], [floats("w", 3, 4)])
     bench.trials(given, [feeds], faults("w [0,1]", "w>mm [2]", "w [*]"), "default of an input")
     flag = numpy_helper.from_array(numpy.array(True), "flag")
-    branch = make_model([node("Relu", "x", "a", "relu"), helper.make_node("If", ["flag"], ["b"], name="if", then_branch=body("t", "MatMul"), else_branch=body("e", "MatMul")),
+    choice = helper.make_node("If", ["flag"], ["b"], name="if", then_branch=body("t", "MatMul"), else_branch=body("e", "MatMul"))
+    branch = make_model([node("Relu", "x", "a", "relu"), choice,
                          node("MatMul", "x w", "c", "mm"), node("Sub", "b c", "y", "sub")], [x], [y], [flag, floats("w", 3, 4)],
                         [info("a", "f32", [2, 3]), info("b", "f32", [2, 4])])
     bench.trials(branch, [feeds], faults("w [0,1]", "w>mm [2]", "w>if [1]", "a [0]", "a>if [#3]", "b [*]", "b>sub [1,1]"), "If")
-    dead = make_model([node("MatMul", "x w", "y", "mm"), node("Abs", "x", "unused", "abs")], [x], [y], [floats("w", 3, 4)], [info("unused", "f32", [2, 3])])
+    dead = make_model([node("MatMul", "x w", "y", "mm"), node("Abs", "x", "unused", "abs")], [x], [y], [floats("w", 3, 4)],
+                      [info("unused", "f32", [2, 3])])
     bench.trials(dead, [feeds], faults("unused [0,1]", "x>abs [0]", "x [0,0]"), "dead")
