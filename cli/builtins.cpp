@@ -140,7 +140,7 @@ Report tools_report(const std::vector<Verb>& all) {
     table.key = "tools";
     table.columns = {{.key = "name", .title = "Tool"}, {.key = "summary", .title = "What it does"}};
     for (const auto& verb : all) {
-        if (verb.is_tool) {
+        if (verb.is_tool && verb.parent.empty()) {
             table.rows.push_back({{verb.name, verb.summary}, 0, false});
         }
     }

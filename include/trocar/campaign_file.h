@@ -63,8 +63,8 @@ struct CampaignFile {
 
     Accelerate accelerate;
     std::uint64_t memory = std::uint64_t{2} << 30;  // bytes
-    int workers = 1;
-    double audit = 0;  // share
+    int workers = 0;                                // 0: one per thread
+    double audit = 0;                               // share
     std::string store;
 };
 

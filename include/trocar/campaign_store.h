@@ -16,6 +16,7 @@
 #include "trocar/dtype.h"
 #include "trocar/graph.h"
 #include "trocar/tensor.h"
+#include "trocar/value.h"
 
 namespace trocar {
 
@@ -59,6 +60,9 @@ struct FaultRecord {
     bool operator==(const FaultRecord& other) const;  // NaN equals NaN
 };
 
+// Of a trial as it was drawn.
+FaultRecord fault_record(const Trial& trial);
+
 struct GoldenOutput {
     std::string name;
     DType dtype = DType::undefined;
@@ -66,6 +70,11 @@ struct GoldenOutput {
     std::vector<std::byte> bytes;
     bool operator==(const GoldenOutput&) const = default;
 };
+
+// From and to values. Tensors in host memory with elements of a fixed size; others throw
+// Error(unsupported).
+GoldenOutput golden_output(const NamedValue& value);
+NamedValue golden_value(const GoldenOutput& output);
 
 // The fault-free run of one input.
 struct GoldenInput {

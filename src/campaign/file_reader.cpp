@@ -50,7 +50,7 @@ std::vector<std::pair<std::string, std::string>> read_preprocess(const Field& fi
     }
     std::vector<std::string> texts;
     for (const auto& [key, value] : ordered) {
-        texts.push_back(key + "=" + value);
+        texts.push_back(fmt::format("{}={}", key, value));
     }
     field.parsed([&] { return parse_preprocess(texts); });
     return ordered;
@@ -274,7 +274,7 @@ Field::Keys keys_of(CampaignFile& c) {
         {"layer_effects", [&](const Field& f) { c.layer_effects = f.truth(); }},
         {"accelerate", [&](const Field& f) { read_accelerate(c.accelerate, f); }},
         {"memory", [&](const Field& f) { c.memory = f.bytes(); }},
-        {"workers", [&](const Field& f) { c.workers = small(f, 1, 4096); }},
+        {"workers", [&](const Field& f) { c.workers = small(f, 0, 4096); }},
         {"audit", [&](const Field& f) { c.audit = f.share(); }},
         {"store", [&](const Field& f) { c.store = f.text(); }},
     };

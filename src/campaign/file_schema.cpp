@@ -166,7 +166,7 @@ std::string campaign_schema() {
     },
     "memory": {"oneOf": [{"$ref": "#/$defs/natural"},
                          {"type": "string", "pattern": "^[0-9.]+ *([kMGT]?B|[KMGT]iB)?$"}], "default": "2 GiB"},
-    "workers": {"type": "integer", "minimum": 1, "maximum": 4096, "default": 1},
+    "workers": {"type": "integer", "minimum": 0, "maximum": 4096, "default": 0},
     "audit": {"$ref": "#/$defs/share", "description": "Share of the runs that are done again by brute force"},
     "store": {"type": "string", "description": "File for the results"}
   }

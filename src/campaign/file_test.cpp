@@ -8,6 +8,7 @@
 #include "campaign/words.h"
 #include "trocar/campaign_file.h"
 #include "trocar/error.h"
+#include "util/files.h"
 #include "util/test_folder.h"
 
 namespace trocar {
@@ -148,7 +149,7 @@ TEST(CampaignFiles, SayWhereTheyAreWrong) {
     EXPECT_THAT(refusal("memory: 9e99 GB\n"), HasSubstr("a number of bytes"));
     EXPECT_THAT(refusal("faults: [{ops: 'Conv &'}]\n"), HasSubstr("c.yaml:1: faults[0].ops: "));
     EXPECT_THAT(refusal("faults: [{effect: flop}]\n"), HasSubstr("did you mean 'flip'?"));
-    EXPECT_THAT(refusal("faults: [{effect: flip 3 + x [*] flip}]\n"), HasSubstr("is no effect"));
+    EXPECT_THAT(refusal("faults: [{effect: 'flip 3 + x [*] flip'}]\n"), HasSubstr("is no effect"));
     EXPECT_THAT(refusal("faults: [{effect: zero transient 3}]\n"), HasSubstr("says more"));
     EXPECT_THAT(refusal("faults: [{duration: sometimes}]\n"), HasSubstr("is no duration"));
     EXPECT_THAT(refusal("faults: [{elements: '[1,2'}]\n"), HasSubstr("faults[0].elements"));
@@ -187,6 +188,18 @@ TEST(CampaignFiles, AreReadWithTheFilesTheyName) {
     } catch (const Error& e) {
         EXPECT_THAT(e.what(), HasSubstr("faults.txt:2: in the fault"));
     }
+}
+
+TEST(CampaignFiles, OfTheDocumentationAreRight) {
+    const auto page = read_file(TROCAR_SOURCE_DIR "/docs/inject-campaign.md");
+    int found = 0;
+    for (auto at = page.find("```yaml\n"); at != std::string::npos;
+         at = page.find("```yaml\n", at)) {
+        at += 8;
+        EXPECT_NO_THROW(parse(page.substr(at, page.find("```", at) - at))) << page.substr(at, 80);
+        ++found;
+    }
+    EXPECT_EQ(found, 2);
 }
 
 // The keys of the schema and of the reader are the same.

@@ -1,7 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
+#include <random>
 
 #include "campaign/tally.h"
 #include "store/test_campaign.h"
@@ -146,6 +148,48 @@ TEST_F(Reports, InputsThatShareAFaultAreNotIndependent) {
     add(strata, 1, 50, 5, 20);
     EXPECT_NEAR(sdc(strata).interval.low, sdc(one).interval.low, 0.01);
     EXPECT_NEAR(sdc(strata).interval.high, sdc(one).interval.high, 0.01);
+}
+
+// Campaigns of three strata, sampled as often as one another, whose inputs agree about a fault in
+// most cases: the interval of the whole, and of a part that is no stratum, must hold the true rate
+// as often as it says.
+TEST_F(Reports, IntervalsOfStrataAndClustersCover) {
+    constexpr std::array<double, 3> harm{0.02, 0.1, 0.4};  // share of faults that harm
+    constexpr double agreement = 0.8;                      // share of inputs that such one harms
+    constexpr std::array<std::uint64_t, 3> populations{60'000, 30'000, 10'000};
+    const double truth = agreement * (0.6 * harm[0] + 0.3 * harm[1] + 0.1 * harm[2]);
+    std::mt19937_64 random(3);
+    const auto chance = [&](double p) { return std::bernoulli_distribution(p)(random); };
+    int whole = 0;
+    int part = 0;
+    constexpr int rounds = 400;
+    for (int round = 0; round < rounds; ++round) {
+        campaign::Tally tally;
+        for (std::uint32_t h = 0; h < 3; ++h) {
+            tally.strata.push_back({"", "", "", -1, populations[h], 150});
+            for (int i = 0; i < 150; ++i) {
+                auto& trial = tally.trials.emplace_back();
+                trial.stratum = h;
+                trial.bit = i % 2;
+                const bool harmful = chance(harm[h]);
+                trial.counts[static_cast<std::size_t>(Count::results)] = 5;
+                for (int input = 0; input < 5; ++input) {
+                    trial.counts[static_cast<std::size_t>(Count::sdc)] +=
+                        harmful && chance(agreement) ? 1 : 0;
+                }
+            }
+            tally.drawn[h] = 150;
+        }
+        const auto covers = [&](const campaign::Group& group) {
+            const auto [low, high] = rate(tally, group, Count::sdc, Count::results, {}).interval;
+            return low <= truth && truth <= high ? 1 : 0;
+        };
+        whole += covers(campaign::everything(tally));
+        part += covers(campaign::by_bit(tally)[0].group);
+    }
+    EXPECT_GE(whole, rounds * 0.93);
+    EXPECT_LE(whole, rounds * 0.99);
+    EXPECT_GE(part, rounds * 0.91);
 }
 
 TEST_F(Reports, WeightsOfTheSamplingCount) {

@@ -15,8 +15,8 @@ namespace trocar::campaign {
 // key.
 class Field {
 public:
-    Field(YAML::Node node, std::string file, std::string key)
-        : node_(std::move(node)), file_(std::move(file)), key_(std::move(key)) {}
+    Field(const YAML::Node& node, std::string file, std::string key)
+        : node_(node), file_(std::move(file)), key_(std::move(key)) {}
 
     [[noreturn]] void fail(const std::string& sentence, const std::string& hint = {}) const;
 

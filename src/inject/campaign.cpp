@@ -504,6 +504,28 @@ CampaignSummary Campaign::run(CampaignObserver& observer) {
     const auto start = std::chrono::steady_clock::now();
     for (std::uint64_t first = 0; first < mine && !summary.stopped; first += group_size) {
         const auto last = std::min(mine, first + group_size);
+        // What a trial does is the same for every input, unless it comes and goes.
+        std::unordered_map<std::uint64_t, Trial> drawn;
+        std::unordered_map<std::uint64_t, Lane> lanes;
+        const auto lane_of = [&](std::uint64_t number, std::uint64_t input) {
+            auto [trial, fresh] = drawn.try_emplace(number);
+            if (fresh) {
+                trial->second = p.universe->trial(number);
+            }
+            const auto& faults = trial->second.faults;
+            const bool always = std::all_of(faults.begin(), faults.end(), [](const auto& f) {
+                return f.duration.kind == Duration::Kind::permanent;
+            });
+            const auto make = [&] {
+                return make_lane(p.circuit, p.shapes, faults, input, p.options.monitoring.effects);
+            };
+            if (!always) {
+                return make();
+            }
+            const auto known = lanes.find(number);
+            return known != lanes.end() ? known->second
+                                        : lanes.emplace(number, make()).first->second;
+        };
         // By input: the trials of the group that are still to be done.
         std::map<std::uint64_t, std::vector<std::uint64_t>> pending;
         for (auto i = first; i < last; ++i) {
@@ -525,9 +547,7 @@ CampaignSummary Campaign::run(CampaignObserver& observer) {
             }
             std::vector<Parts::Work> works;
             for (const auto number : numbers) {
-                works.push_back(
-                    {number, make_lane(p.circuit, p.shapes, p.universe->trial(number).faults, input,
-                                       p.options.monitoring.effects)});
+                works.push_back({number, lane_of(number, input)});
             }
             p.run_group(on, works, observer, summary, total);
             if (summary.stopped) {
@@ -555,6 +575,10 @@ CampaignSummary Campaign::run(CampaignObserver& observer) {
         {"seconds at positions", saved.seconds_gathered},
         {"blocks of channels run with changed filters", number(saved.blocks)},
         {"seconds in blocks", saved.seconds_blocks},
+        {"ops run whole, several lanes as one batch", number(saved.stacked)},
+        {"seconds in such batches", saved.seconds_stacked},
+        {"columns of products run with a changed matrix", number(saved.columns)},
+        {"seconds in columns", saved.seconds_columns},
         {"ops compiled anew with a changed constant", number(saved.rebuilt)},
         {"seconds in compiling and running these", saved.seconds_rebuilt},
         {"parts of ops that have other bits than the whole", number(saved.uncalibrated)}};

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -10,6 +11,7 @@
 #include "trocar/error.h"
 #include "trocar/inject.h"
 #include "trocar/inputs.h"
+#include "trocar/intervals.h"
 
 namespace trocar {
 namespace {
@@ -32,12 +34,13 @@ std::string test_model(const std::string& name) {
     return TROCAR_SOURCE_DIR "/build/test-models/" + name + ".onnx";
 }
 
-CampaignInputs random_inputs(const Model& model, std::uint64_t count, const char* fill) {
-    return {count, [&model, fill](std::uint64_t i) {
+CampaignInputs random_inputs(const Model& model, std::uint64_t count, const char* fill,
+                             std::int64_t unknown_dims = 1) {
+    return {count, [&model, fill, unknown_dims](std::uint64_t i) {
                 InputSpec spec;
                 spec.fill = fill;
                 spec.seed = i;
-                spec.unknown_dims = 1;
+                spec.unknown_dims = unknown_dims;
                 return CampaignInput{make_inputs(model, spec).values, std::nullopt, ""};
             }};
 }
@@ -50,6 +53,9 @@ public:
             EXPECT_TRUE(found.emplace(std::pair(result.trial, result.input), result).second);
         }
         layers += effects.size();
+        for (const auto& effect : effects) {
+            seen.insert(effect.trial);
+        }
     }
     bool is_done(std::uint64_t trial, std::uint64_t input) override {
         return done.contains({trial, input});
@@ -60,6 +66,7 @@ public:
     std::map<std::pair<std::uint64_t, std::uint64_t>, TrialResult> found;
     std::set<std::pair<std::uint64_t, std::uint64_t>> done;
     std::size_t layers = 0;
+    std::set<std::uint64_t> seen;  // trials that changed a tensor
     std::size_t stop_after = std::numeric_limits<std::size_t>::max();
 };
 
@@ -157,6 +164,214 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"if", View::source, Population::Target::inputs, 100, "random"},
                       Case{"loop", View::source, activations, 100}),
     case_name);
+
+// A weight that the engine has copied is easily changed in vain: other numbers in all of any weight
+// tensor must be seen in what its op gives.
+TEST(Campaign, FaultsInEveryWeightReachTheKernel) {
+    for (const auto* name : {"digits", "mobilenet_v2", "transformer", "lstm", "quantized"}) {
+        for (const auto view : {View::deployed, View::source}) {
+            const auto model = load(std::string(name) == "digits" ? digits : test_model(name));
+            const bool sequence = std::string(name) == "transformer" || std::string(name) == "lstm";
+            const auto inputs = random_inputs(model, 1, "random(-2,2)", sequence ? 4 : 1);
+            CampaignOptions options;
+            options.view = view;
+            auto all = population(weights);
+            all.extent = Population::Extent::tensor;
+            all.effect.kind = Effect::Kind::random;
+            all.effect.a = -3;
+            all.effect.b = 3;
+            options.populations = {all};
+            options.sampling.exhaustive = true;
+            options.monitoring.layers = true;
+            const Campaign campaign(model, engine(), inputs, options);
+            const auto found = collect(model, inputs, options);
+            ASSERT_EQ(campaign.trial_count(), found.found.size());
+            for (const auto& [key, result] : found.found) {
+                EXPECT_TRUE(found.seen.contains(key.first) || result.outcome == Outcome::failed)
+                    << name << ": " << text(campaign.trial(key.first).faults);
+            }
+        }
+    }
+}
+
+TEST(Campaign, DoesNotDependOnWorkersShardsMemoryOrAccelerations) {
+    const auto model = load(digits);
+    const auto inputs = random_inputs(model, 2, "random");
+    CampaignOptions options;
+    options.populations = {population(weights), population(activations)};
+    options.sampling.trials = 300;
+    options.sampling.by_layer = options.sampling.by_bit = options.sampling.by_target = true;
+    const auto expected = collect(model, inputs, options).found;
+    ASSERT_EQ(600U, expected.size());
+    const auto same = [&](const CampaignOptions& other) {
+        const auto found = collect(model, inputs, other).found;
+        return found == expected;
+    };
+    auto workers = options;
+    workers.workers = 3;
+    EXPECT_TRUE(same(workers));
+    auto little = options;
+    little.memory_budget = 1000;
+    EXPECT_TRUE(same(little));
+    for (bool Accelerate::*off : {&Accelerate::prefix, &Accelerate::dead, &Accelerate::region,
+                                  &Accelerate::channels, &Accelerate::screen, &Accelerate::twins}) {
+        auto without = options;
+        without.accelerate.*off = false;
+        EXPECT_TRUE(same(without));
+    }
+    auto alone = options;
+    alone.accelerate.batch = 1;
+    EXPECT_TRUE(same(alone));
+    std::map<std::pair<std::uint64_t, std::uint64_t>, TrialResult> all;
+    for (std::uint64_t shard = 0; shard < 3; ++shard) {
+        auto part = options;
+        part.shards = 3;
+        part.shard = shard;
+        all.merge(collect(model, inputs, part).found);
+    }
+    EXPECT_TRUE(all == expected);
+}
+
+TEST(Campaign, GoesOnWhereItWasStopped) {
+    const auto model = load(digits);
+    const auto inputs = random_inputs(model, 2, "random");
+    CampaignOptions options;
+    options.populations = {population(weights)};
+    options.sampling.trials = 200;
+    const auto expected = collect(model, inputs, options).found;
+    Campaign campaign(model, engine(), inputs, options);
+    Collected some;
+    some.stop_after = 100;
+    EXPECT_TRUE(campaign.run(some).stopped);
+    EXPECT_LT(some.found.size(), expected.size());
+    Collected rest;
+    for (const auto& [key, result] : some.found) {
+        rest.done.insert(key);
+    }
+    EXPECT_FALSE(campaign.run(rest).stopped);
+    rest.found.merge(some.found);
+    EXPECT_TRUE(rest.found == expected);
+}
+
+TEST(Campaign, DrawsWithoutReplacement) {
+    const auto model = load(digits);
+    const auto inputs = random_inputs(model, 1, "random");
+    CampaignOptions options;
+    options.populations = {population(weights)};
+    options.populations[0].tensors = "stem*";
+    options.sampling.exhaustive = true;
+    options.view = View::source;
+    const Campaign campaign(model, engine(), inputs, options);
+    std::set<std::string> faults;
+    for (std::uint64_t i = 0; i < campaign.trial_count(); ++i) {
+        faults.insert(text(campaign.trial(i).faults));
+    }
+    EXPECT_EQ(campaign.population(), faults.size());
+    EXPECT_EQ(32U * (16 * 9 + 16), faults.size());
+}
+
+// The rate that every fault gives lies in the intervals of samples as often as they promise.
+TEST(Campaign, IntervalsOfSamplesHoldTheRateOfAllFaults) {
+    const auto model = load(digits);
+    const auto inputs = random_inputs(model, 1, "random");
+    CampaignOptions options;
+    options.populations = {population(weights)};
+    options.populations[0].tensors = "classifier*";
+    options.view = View::source;
+    options.sampling.exhaustive = true;
+    const auto masked = [&](const CampaignOptions& how) {
+        const auto found = collect(model, inputs, how).found;
+        return std::pair(static_cast<std::uint64_t>(std::count_if(
+                             found.begin(), found.end(),
+                             [](const auto& e) { return e.second.outcome == Outcome::masked; })),
+                         static_cast<std::uint64_t>(found.size()));
+    };
+    const auto [all_events, all] = masked(options);
+    const auto rate = static_cast<double>(all_events) / static_cast<double>(all);
+    EXPECT_GT(rate, 0.01);
+    options.sampling.exhaustive = false;
+    options.sampling.trials = 150;
+    int held = 0;
+    constexpr int samples = 60;
+    for (int sample = 0; sample < samples; ++sample) {
+        options.sampling.seed = static_cast<std::uint64_t>(sample);
+        const auto [events, trials] = masked(options);
+        const auto interval = wilson(events, trials, 0.95, all);
+        held += interval.low <= rate && rate <= interval.high ? 1 : 0;
+    }
+    // 57 of 60 are expected; below 52 it would be one time in 300.
+    EXPECT_GE(held, 52);
+}
+
+TEST(Campaign, AuditsAgainstBruteForce) {
+    const auto model = load(digits);
+    const auto inputs = random_inputs(model, 1, "random");
+    CampaignOptions options;
+    options.populations = {population(weights)};
+    options.sampling.trials = 100;
+    options.audit = 0.5;
+    Campaign campaign(model, engine(), inputs, options);
+    Collected collected;
+    const auto summary = campaign.run(collected);
+    EXPECT_GT(summary.audited, 20U);
+    EXPECT_LT(summary.audited, 80U);
+}
+
+TEST(Campaign, RangesDetectAndProtect) {
+    const auto model = load(digits);
+    const auto inputs = random_inputs(model, 1, "random");
+    CampaignOptions options;
+    auto high = population(weights);
+    high.bits = "30";
+    options.populations = {high};
+    options.sampling.trials = 300;
+    options.monitoring.ranges = Monitoring::Ranges::observe;
+    const auto harm = [](const Collected& c) {
+        return std::count_if(c.found.begin(), c.found.end(), [](const auto& entry) {
+            return entry.second.outcome == Outcome::sdc || entry.second.outcome == Outcome::due;
+        });
+    };
+    const auto observed = collect(model, inputs, options);
+    const auto detected = std::count_if(observed.found.begin(), observed.found.end(),
+                                        [](const auto& entry) { return entry.second.detected; });
+    EXPECT_GT(detected, harm(observed) / 2);
+    options.monitoring.ranges = Monitoring::Ranges::clip;
+    const auto clipped = collect(model, inputs, options);
+    EXPECT_LT(harm(clipped), harm(observed));
+    options.brute_force = true;
+    EXPECT_TRUE(collect(model, inputs, options).found == clipped.found);
+}
+
+TEST(Campaign, RefusesWhatItCannotDo) {
+    const auto model = load(digits);
+    const auto inputs = random_inputs(model, 1, "random");
+    const auto message = [&](const CampaignOptions& options) -> std::string {
+        try {
+            collect(model, inputs, options);
+        } catch (const Error& e) {
+            return std::string(e.what()) + " / " + e.hint();
+        }
+        return "";
+    };
+    CampaignOptions options;
+    options.populations = {population(weights)};
+    options.populations[0].ops = named("/stem/conv/Cnov");
+    EXPECT_THAT(message(options), HasSubstr("no weights to change"));
+    EXPECT_THAT(message(options), HasSubstr("/stem/conv/Conv"));
+    options.populations[0].ops = every_op();
+    options.populations[0].bits = "40";
+    EXPECT_THAT(message(options), HasSubstr("no bit 40"));
+    options.populations = {};
+    options.sampling.list = {parse_faults("nothing [0] flip 3")};
+    EXPECT_THAT(message(options), HasSubstr("no tensor 'nothing'"));
+    options.sampling.list = {parse_faults("logits [0,10] flip 3")};
+    EXPECT_THAT(message(options), HasSubstr("outside of a tensor of shape 1x10"));
+    const auto noisy = load(test_model("random_ops"));
+    const auto noise = random_inputs(noisy, 1, "random");
+    CampaignOptions any;
+    any.populations = {population(activations)};
+    EXPECT_THROW(collect(noisy, noise, any), Error);
+}
 
 }  // namespace
 }  // namespace trocar

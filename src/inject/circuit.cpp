@@ -110,7 +110,7 @@ OpProgram Circuit::compile(const Step& step, const std::vector<Value>& types,
                                                           : type_of(value);
         part.graph.set_type(input, std::move(type));
     }
-    if (!variant.as_inputs.empty() || !variant.attributes.empty()) {
+    if (!variant.as_inputs.empty() || !variant.attributes.empty() || variant.narrowed) {
         // Declared shapes are those of the op as it is.
         const std::vector<TensorId> outputs(part.graph.outputs().begin(),
                                             part.graph.outputs().end());

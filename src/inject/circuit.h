@@ -33,6 +33,7 @@ struct Variant {
     std::vector<std::pair<TensorId, Constant>> constants = {};  // in the place of the op's own
     std::vector<TensorId> as_inputs = {};    // constants that become inputs of the program
     std::vector<Attribute> attributes = {};  // set, or changed
+    bool narrowed = false;                   // constants have other shapes, and so have the outputs
 };
 
 // The graph of a view, op by op. Any number of threads may use it.

@@ -127,7 +127,52 @@ Footprint elementwise(const Op& op, const std::vector<const Constant*>& constant
 
 }  // namespace
 
-Footprint footprint(const Op& op, const std::vector<const Constant*>& constants) {
+namespace {
+
+bool is_product(const Op& op, const std::vector<const Constant*>& constants) {
+    if (!op.domain.empty() || (op.type != "Gemm" && op.type != "MatMul") || op.inputs.size() < 2 ||
+        is_constant(constants, op.inputs[0]) || !is_constant(constants, op.inputs[1]) ||
+        op.integer("transA", 0) != 0) {
+        return false;
+    }
+    const auto& matrix = *constants[index(op.inputs[1])];
+    if (matrix.is_sparse() || matrix.shape().size() != 2 || bits(matrix.dtype()) % 8 != 0 ||
+        bits(matrix.dtype()) == 0) {
+        return false;
+    }
+    if (op.inputs.size() < 3 || op.inputs[2] == TensorId::none) {
+        return true;
+    }
+    const auto columns = matrix.shape()[op.integer("transB", 0) != 0 ? 0 : 1];
+    return is_constant(constants, op.inputs[2]) && !constants[index(op.inputs[2])]->is_sparse() &&
+           constants[index(op.inputs[2])]->element_count() == static_cast<std::size_t>(columns);
+}
+
+// Ops that treat each element of the first dimension on its own, in the same order of operations.
+bool is_batched(const Op& op, const Footprint& f) {
+    if (f.filters || f.columns || f.kind == Footprint::Kind::window) {
+        return true;
+    }
+    if (op.domain == blocked_domain) {
+        return op.type == "ReorderOutput" || op.type == "ReorderInput" ||
+               op.type == "AveragePool" || op.type == "GlobalAveragePool" ||
+               op.type == "GlobalMaxPool";
+    }
+    if (!op.domain.empty()) {
+        return false;
+    }
+    constexpr std::array types = {"GlobalAveragePool", "GlobalMaxPool", "AveragePool",
+                                  "QLinearConv", "MaxPool"};
+    if (std::find(types.begin(), types.end(), op.type) != types.end()) {
+        return op.outputs.size() == 1;
+    }
+    if (op.type == "Flatten") {
+        return op.integer("axis", 1) == 1;
+    }
+    return is_elementwise(op) && f.kind == Footprint::Kind::local;
+}
+
+Footprint shape_of(const Op& op, const std::vector<const Constant*>& constants) {
     if (is_convolution(op)) {
         return convolution(op, constants);
     }
@@ -137,7 +182,18 @@ Footprint footprint(const Op& op, const std::vector<const Constant*>& constants)
     if (is_elementwise(op)) {
         return elementwise(op, constants);
     }
-    return {};
+    Footprint f;
+    f.columns = is_product(op, constants);
+    f.columns_transposed = f.columns && op.integer("transB", 0) != 0;
+    return f;
+}
+
+}  // namespace
+
+Footprint footprint(const Op& op, const std::vector<const Constant*>& constants) {
+    auto f = shape_of(op, constants);
+    f.batched = is_batched(op, f);
+    return f;
 }
 
 namespace {

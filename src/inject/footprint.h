@@ -30,6 +30,13 @@ struct Footprint {
     bool lowest = false;     // what lies outside counts as the lowest number, not as 0
     std::vector<std::size_t> local_slots;  // inputs of which the same position is read
 
+    // Images, or rows, of a batch do not see one another: several batches may be run as one.
+    bool batched = false;
+    // A product with a constant matrix as input 1, and perhaps a constant as input 2 that is added:
+    // columns of the result depend on one column of these each.
+    bool columns = false;
+    bool columns_transposed = false;  // the matrix has them as rows
+
     bool padded() const { return pad_top > 0 || pad_left > 0; }
     bool pointwise() const { return kernel_height == 1 && kernel_width == 1; }
 };

@@ -33,18 +33,21 @@ Value complete(const Value& golden, const Geometry& geometry, const Patch& patch
         return patch.whole;
     }
     auto value = Value::copy(golden.dtype(), golden.shape(), golden.bytes());
-    auto* to = value.mutable_bytes().data();
+    overlay(geometry, patch, value.mutable_bytes().data());
+    return value;
+}
+
+void overlay(const Geometry& geometry, const Patch& patch, std::byte* tensor) {
     const auto* from = patch.cells.data();
     for (const auto position : patch.positions) {
-        auto* at =
-            to + geometry.at(position) + static_cast<std::size_t>(patch.low) * geometry.group_step;
+        auto* at = tensor + geometry.at(position) +
+                   static_cast<std::size_t>(patch.low) * geometry.group_step;
         for (auto g = patch.low; g < patch.high; ++g) {
             std::memcpy(at, from, geometry.cell);
             at += geometry.group_step;
             from += geometry.cell;
         }
     }
-    return value;
 }
 
 namespace {

@@ -84,6 +84,9 @@ struct Lane {
 // The tensor as a run with faults has it.
 Value complete(const Value& golden, const Geometry& geometry, const Patch& patch);
 
+// The cells of a patch into a tensor that is golden there.
+void overlay(const Geometry& geometry, const Patch& patch, std::byte* tensor);
+
 // How `faulty` differs from the golden tensor; nullopt where it does not. Takes the value over.
 struct Compared {
     bool same = false;

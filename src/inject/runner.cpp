@@ -8,7 +8,6 @@
 #include <cmath>
 #include <cstring>
 
-#include "inject/bits.h"
 #include "inject/runner_parts.h"
 #include "trocar/error.h"
 
@@ -23,6 +22,10 @@ Saved& Saved::operator+=(const Saved& other) {
     gathered += other.gathered;
     positions += other.positions;
     blocks += other.blocks;
+    stacked += other.stacked;
+    columns += other.columns;
+    seconds_stacked += other.seconds_stacked;
+    seconds_columns += other.seconds_columns;
     rebuilt += other.rebuilt;
     uncalibrated += other.uncalibrated;
     seconds_whole += other.seconds_whole;
@@ -87,14 +90,10 @@ void take_inputs(const Circuit& circuit, const std::vector<NamedValue>& inputs,
 
 }  // namespace
 
-namespace {
-
 std::uint64_t next_golden() {
     static std::atomic<std::uint64_t> last = 0;
     return ++last;
 }
-
-}  // namespace
 
 // The outputs of a step of the golden run, and what nobody reads after it.
 void Runner::run_golden(Golden& golden, std::size_t number) {
@@ -152,119 +151,18 @@ Golden Runner::golden(const std::vector<NamedValue>& inputs, std::size_t budget)
     return golden;
 }
 
-void change_all(const TensorChange& change, const Layout& layout, Value& value) {
-    const auto shape = value.shape();
-    const CustomEffect none;
-    if (change.effect.kind == Effect::Kind::rate) {
-        for (const auto& [element, bit] : rate_flips(change.effect, change.places.size())) {
-            const auto stored = stored_place(change.places[element], shape, layout);
-            const auto bytes = value.mutable_bytes();
-            store_bits(value.dtype(), bytes, stored,
-                       load_bits(value.dtype(), bytes, stored) ^ std::uint64_t{1} << bit);
-        }
-        return;
-    }
-    for (const auto place : change.places) {
-        apply(change.effect, value.dtype(), value.mutable_bytes(),
-              stored_place(place, shape, layout), place,
-              change.custom != nullptr ? *change.custom : none);
-    }
-}
-
-namespace {
-
 Value copy_of(const Value& value) {
     return Value::copy(value.dtype(), value.shape(), value.bytes());
 }
+
+namespace {
 
 bool shares_memory(const Value& a, const Value& b) {
     return a.is_tensor() && b.is_tensor() && bits(a.dtype()) > 0 && bits(b.dtype()) > 0 &&
            a.bytes().data() == b.bytes().data();
 }
 
-// The cells that hold some elements of a tensor, as a patch of golden bytes.
-Patch cells_of(const Geometry& g, const std::vector<std::size_t>& offsets,
-               const std::byte* golden) {
-    Patch patch;
-    patch.low = g.groups;
-    for (const auto offset : offsets) {
-        const auto image = static_cast<std::int64_t>(offset / g.outer_step);
-        const auto within = offset % g.outer_step;
-        const auto group = g.image ? static_cast<std::int64_t>(within / g.group_step) : 0;
-        const auto inner =
-            static_cast<std::int64_t>((g.image ? within % g.group_step : within) / g.position_step);
-        patch.positions.push_back(static_cast<std::int32_t>(image * g.inner() + inner));
-        patch.low = std::min(patch.low, group);
-        patch.high = std::max(patch.high, group + 1);
-    }
-    std::sort(patch.positions.begin(), patch.positions.end());
-    patch.positions.erase(std::unique(patch.positions.begin(), patch.positions.end()),
-                          patch.positions.end());
-    for (const auto position : patch.positions) {
-        for (auto group = patch.low; group < patch.high; ++group) {
-            const auto* from =
-                golden + g.at(position) + static_cast<std::size_t>(group) * g.group_step;
-            patch.cells.insert(patch.cells.end(), from, from + g.cell);
-        }
-    }
-    return patch;
-}
-
 }  // namespace
-
-// Few elements of a tensor that is golden so far are changed in their cells alone.
-void Runner::change(const Golden& golden, Lane& lane, const TensorChange& change) const {
-    const auto id = change.tensor;
-    const auto& value = golden.values[index(id)];
-    const auto& g = golden.geometries[index(id)];
-    const auto layout = circuit_.layout(id);
-    auto* before = lane.patch(id);
-    const auto element = bits(value.dtype()) / 8;
-    if (before != nullptr || element == 0 || change.places.size() > 64 ||
-        change.effect.kind == Effect::Kind::rate) {
-        auto all = before != nullptr ? copy_of(complete(value, g, *before)) : copy_of(value);
-        change_all(change, layout, all);
-        auto compared = compare(value, g, all);
-        if (before == nullptr && !compared.same) {
-            lane.patches.emplace_back(id, std::move(compared.patch));
-        } else if (before != nullptr && compared.same) {
-            std::erase_if(lane.patches, [&](const auto& p) { return p.first == id; });
-        } else if (before != nullptr) {
-            *before = std::move(compared.patch);
-        }
-        return;
-    }
-    const auto shape = value.shape();
-    std::vector<std::size_t> offsets;
-    for (const auto place : change.places) {
-        offsets.push_back(stored_place(place, shape, layout) * element);
-    }
-    auto patch = cells_of(g, offsets, value.bytes().data());
-    const auto original = patch.cells;
-    const CustomEffect none;
-    for (std::size_t i = 0; i < offsets.size(); ++i) {
-        const auto one = cells_of(g, {offsets[i]}, value.bytes().data());
-        const auto at = static_cast<std::size_t>(
-            std::lower_bound(patch.positions.begin(), patch.positions.end(), one.positions[0]) -
-            patch.positions.begin());
-        const auto cell = at * static_cast<std::size_t>(patch.high - patch.low) +
-                          static_cast<std::size_t>(one.low - patch.low);
-        apply(change.effect, value.dtype(), std::span(patch.cells).subspan(cell * g.cell, g.cell),
-              offsets[i] % g.cell / element, change.places[i],
-              change.custom != nullptr ? *change.custom : none);
-    }
-    if (patch.cells != original) {
-        lane.patches.emplace_back(id, std::move(patch));
-    }
-}
-
-void Runner::change_outputs(const Golden& golden, std::size_t number, Lane& lane) {
-    for (const auto& c : lane.tensors) {
-        if (c.reader == no_step && circuit_.written_at(c.tensor) == number) {
-            change(golden, lane, c);
-        }
-    }
-}
 
 // A tensor with a patch for one run of an op: a copy of the golden one that is patched, and then
 // mended by `give_back`.
@@ -278,17 +176,7 @@ Value Runner::lend(const Golden& golden, TensorId id, const Patch& patch) {
         copy.of = golden.id;
         copy.value = copy_of(value);
     }
-    const auto& g = golden.geometries[index(id)];
-    auto* to = copy.value.mutable_bytes().data();
-    const auto* from = patch.cells.data();
-    for (const auto position : patch.positions) {
-        auto* at = to + g.at(position) + static_cast<std::size_t>(patch.low) * g.group_step;
-        for (auto group = patch.low; group < patch.high; ++group) {
-            std::memcpy(at, from, g.cell);
-            at += g.group_step;
-            from += g.cell;
-        }
-    }
+    overlay(golden.geometries[index(id)], patch, copy.value.mutable_bytes().data());
     return copy.value;
 }
 
@@ -452,6 +340,8 @@ void Runner::step(const Golden& golden, std::size_t number, std::span<Lane*> lan
     const auto& step = circuit_.steps()[number];
     std::vector<Job> jobs;
     std::vector<Lane*> blocks;
+    std::vector<Lane*> columns;
+    std::vector<Lane*> stack;
     for (auto* lane : lanes) {
         const bool constants = std::any_of(lane->constants.begin(), lane->constants.end(),
                                            [&](const auto& c) { return c.step == number; });
@@ -472,6 +362,11 @@ void Runner::step(const Golden& golden, std::size_t number, std::span<Lane*> lan
         } else if (!constants && accelerate_.region && accelerate_.dead &&
                    can_gather(golden, number, *lane, positions)) {
             jobs.push_back({lane, std::move(positions)});
+        } else if (constants && !dirty && accelerate_.channels &&
+                   can_column(golden, number, *lane)) {
+            columns.push_back(lane);
+        } else if (!constants && can_stack(golden, number, *lane)) {
+            stack.push_back(lane);
         } else {
             run_whole(golden, number, *lane, watch);
         }
@@ -479,8 +374,14 @@ void Runner::step(const Golden& golden, std::size_t number, std::span<Lane*> lan
     if (!blocks.empty()) {
         run_blocks(golden, number, blocks, watch);
     }
+    if (!columns.empty()) {
+        run_columns_of(golden, number, columns, watch);
+    }
     if (!jobs.empty()) {
         run_gathered(golden, number, jobs, watch);
+    }
+    if (!stack.empty()) {
+        run_stacked(golden, number, stack, watch);
     }
 }
 
@@ -539,104 +440,6 @@ void Runner::run(const Golden& whole, std::span<Lane> lanes, const Watch& watch)
     for (auto& lane : lanes) {
         lane.done = true;
     }
-}
-
-void Runner::run_plainly(const Golden& whole, Lane& lane, const Watch& watch) {
-    std::optional<Golden> along;
-    if (whole.partial) {
-        along = whole;
-        along->id = next_golden();
-    }
-    const auto& golden = along ? *along : whole;
-    std::vector<Value> values(golden.values.size());
-    for (const auto id : circuit_.graph().inputs()) {
-        values[index(id)] = golden.values[index(id)];
-    }
-    const auto note = [&](TensorId id) {
-        auto compared =
-            compare(golden.values[index(id)], golden.geometries[index(id)], values[index(id)]);
-        if (compared.same) {
-            return;
-        }
-        look(circuit_, golden, id, compared.patch, watch, lane);
-        if (watch.ranges == Watch::Ranges::clip) {
-            values[index(id)] =
-                complete(golden.values[index(id)], golden.geometries[index(id)], compared.patch);
-        }
-        if (circuit_.last_read(id) == no_step) {
-            lane.patches.emplace_back(id, std::move(compared.patch));
-        }
-    };
-    const auto change = [&](std::size_t written_at, std::size_t reader) {
-        for (const auto& c : lane.tensors) {
-            if (c.reader == reader &&
-                (reader != no_step || circuit_.written_at(c.tensor) == written_at)) {
-                auto other = copy_of(values[index(c.tensor)]);
-                change_all(c, circuit_.layout(c.tensor), other);
-                values[index(c.tensor)] = std::move(other);
-            }
-        }
-    };
-    change(no_step, no_step);
-    for (const auto id : circuit_.graph().inputs()) {
-        if (values[index(id)].kind() != Value::Kind::none) {
-            note(id);
-        }
-    }
-    for (std::size_t s = 0; s < circuit_.steps().size(); ++s) {
-        const auto& step = circuit_.steps()[s];
-        if (along) {
-            run_golden(*along, s);
-        }
-        Variant variant;
-        for (const auto& c : lane.constants) {
-            if (c.step == s) {
-                variant.constants.emplace_back(c.tensor, changed(*circuit_.constant(c.tensor), c));
-            }
-        }
-        std::vector<std::pair<TensorId, Value>> kept;
-        for (const auto& c : lane.tensors) {
-            if (c.reader == s) {
-                kept.emplace_back(c.tensor, values[index(c.tensor)]);
-            }
-        }
-        try {
-            OpProgram rebuilt;
-            if (!variant.constants.empty()) {
-                rebuilt = circuit_.compile(step, golden.values, variant);
-            }
-            change(no_step, s);
-            auto outputs =
-                run_program(rebuilt.program ? rebuilt : program(s, golden), step, values);
-            for (std::size_t i = 0; i < outputs.size(); ++i) {
-                values[index(step.outputs[i])] = std::move(outputs[i]);
-            }
-        } catch (const Error& e) {
-            if (e.fault() != Fault::engine && e.fault() != Fault::input &&
-                e.fault() != Fault::unsupported) {
-                throw;
-            }
-            lane.failure = e.what();
-            lane.done = true;
-            return;
-        }
-        for (auto it = kept.rbegin(); it != kept.rend(); ++it) {
-            values[index(it->first)] = std::move(it->second);
-        }
-        change(s, no_step);
-        for (const auto id : step.outputs) {
-            note(id);
-        }
-        for (const auto id : step.inputs) {
-            if (circuit_.last_read(id) <= s) {
-                values[index(id)] = {};
-            }
-        }
-        if (along) {
-            forget_read(*along, s);
-        }
-    }
-    lane.done = true;
 }
 
 }  // namespace trocar::inject

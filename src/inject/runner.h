@@ -24,10 +24,14 @@ struct Saved {
     std::uint64_t gathered = 0;      // ops run at the positions that were reached
     std::uint64_t positions = 0;     // that these were
     std::uint64_t blocks = 0;        // blocks of output channels run with changed filters
+    std::uint64_t stacked = 0;       // ops run whole, several lanes as one batch
+    std::uint64_t columns = 0;       // columns of products run with a changed matrix
     std::uint64_t rebuilt = 0;       // ops compiled anew with a changed constant
     std::uint64_t uncalibrated = 0;  // times that parts of an op did not have the bits of the whole
     double seconds_whole = 0;
     double seconds_gathered = 0;
+    double seconds_stacked = 0;
+    double seconds_columns = 0;
     double seconds_blocks = 0;
     double seconds_rebuilt = 0;
 
@@ -92,6 +96,18 @@ private:
     bool calibrated(const Golden& golden, std::size_t number, std::size_t size_class);
     void gather(const Golden& golden, std::size_t number, std::span<const Job> jobs,
                 std::size_t first, std::size_t count, std::size_t columns);
+
+    // stack.cpp
+    bool can_stack(const Golden& golden, std::size_t number, const Lane& lane) const;
+    void run_stacked(const Golden& golden, std::size_t number, std::span<Lane*> lanes,
+                     const Watch& watch);
+    bool run_some_stacked(const Golden& golden, std::size_t number, std::span<Lane*> lanes,
+                          const Watch& watch);
+
+    // columns.cpp
+    bool can_column(const Golden& golden, std::size_t number, const Lane& lane) const;
+    void run_columns_of(const Golden& golden, std::size_t number, std::span<Lane*> lanes,
+                        const Watch& watch);
 
     // blocks.cpp
     bool can_block(const Golden& golden, std::size_t number, const Lane& lane) const;

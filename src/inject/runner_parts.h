@@ -8,6 +8,8 @@
 namespace trocar::inject {
 
 double seconds_now();
+std::uint64_t next_golden();  // for Golden::id
+Value copy_of(const Value& value);
 
 // A lane and the positions of the step's output that its changes can reach.
 struct Runner::Job {
@@ -42,6 +44,20 @@ struct Blocks {
     std::vector<std::byte> input;
 };
 
+// What a step needs to be run for several lanes as one batch.
+struct Stacked {
+    // By the number of lanes: how often it has been seen to give what each lane alone gives; -1:
+    // it does not.
+    std::map<std::size_t, int> seen;
+    std::vector<std::vector<std::byte>> inputs;
+};
+
+// What a step needs to be run at some columns of a product only: by their number, whether it gives
+// the bits of the whole.
+struct Columns {
+    std::map<std::size_t, bool> works;
+};
+
 // Programs with changed constants: the same trial comes again with every input.
 class Rebuilt {
 public:
@@ -67,12 +83,14 @@ private:
 
 struct Runner::Parts {
     Parts(std::size_t steps, std::size_t tensors)
-        : gathered(steps), blocks(steps), copies(tensors) {}
+        : gathered(steps), blocks(steps), stacked(steps), columns(steps), copies(tensors) {}
 
     std::vector<Value> in;
     std::vector<Value> values;  // by TensorId
     std::vector<Gathered> gathered;
     std::vector<Blocks> blocks;
+    std::vector<Stacked> stacked;
+    std::vector<Columns> columns;
     // Copies of golden tensors that are patched for one run.
     struct Copy {
         std::uint64_t of = 0;  // Golden::id

@@ -3,7 +3,9 @@
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
+#include <thread>
 
 #include "store/test_campaign.h"
 #include "trocar/error.h"
@@ -76,6 +78,37 @@ TEST_F(Stores, GiveBackWhatWasPutIn) {
     EXPECT_EQ(store.golden(2), std::nullopt);
 }
 
+TEST_F(Stores, TakeTrialsAndValuesApart) {
+    Trial trial;
+    trial.number = 3;
+    trial.faults = parse_faults("a [0] flip 30");
+    trial.weight = 0.5;
+    trial.layer = "conv1";
+    auto record = fault_record(trial);
+    EXPECT_EQ(record.text, "a [0] flip 30");
+    EXPECT_EQ(record.hash, hash(trial.faults));
+    EXPECT_EQ(record.tensor, "a");
+    EXPECT_EQ(record.effect, "flip");
+    EXPECT_EQ(record.bit, 30);
+    EXPECT_EQ(record.weight, 0.5);
+    EXPECT_EQ(record.layer, "conv1");
+    EXPECT_TRUE(std::isnan(record.rate));
+    trial.faults = parse_faults("a [0] flip 3 + b [0] flip 3 + b [1] stuck0 4");
+    record = fault_record(trial);
+    EXPECT_EQ(record.tensor + record.effect, "");
+    EXPECT_EQ(record.bit, -1);
+    trial.faults = parse_faults("a [*] rate 1e-6 0-31 key 1 + b [*] rate 1e-6 0-31 key 2");
+    EXPECT_EQ(fault_record(trial).rate, 1e-6);
+    const std::vector<float> numbers{1, 2, 3};
+    const NamedValue value{"y", Value::copy(DType::f32, {3, 1}, std::as_bytes(std::span(numbers)))};
+    auto output = golden_output(value);
+    EXPECT_THAT(golden_value(output).value.as<float>(), ElementsAre(1, 2, 3));
+    output.bytes.pop_back();
+    EXPECT_THAT(refusal([&] { golden_value(output); }), HasSubstr("is damaged"));
+    const NamedValue words{"s", Value::strings({1}, {"a"})};
+    EXPECT_THAT(refusal([&] { golden_output(words); }), HasSubstr("cannot be kept"));
+}
+
 TEST_F(Stores, KnowWhatIsDone) {
     auto store = CampaignStore::create(file(), small_header());
     work(store, 5, 8);
@@ -102,6 +135,30 @@ TEST_F(Stores, AreTheSameWhateverTheOrder) {
     work(store, 5, 25);
     EXPECT_EQ(store.digest(), straight);
     EXPECT_NE(filled("c.db", 0, 29).digest(), straight);
+}
+
+TEST_F(Stores, AreTheSameFromManyThreads) {
+    const auto straight = filled("a.db", 0, 200).digest();
+    auto store = CampaignStore::create(file("b.db"), small_header(), {20, 0.001});
+    {
+        std::vector<std::jthread> threads;
+        for (const std::uint64_t part : {3u, 1u, 0u, 2u}) {
+            threads.emplace_back([&store, part] { work(store, part * 50, part * 50 + 50); });
+        }
+    }
+    EXPECT_EQ(store.digest(), straight);
+}
+
+TEST_F(Stores, AreReadWhileTheyAreWritten) {
+    auto store = CampaignStore::create(file(), small_header(), {1u << 20, 1e9});
+    work(store, 0, 5);
+    const auto one = result_of_trial(7, 0);
+    store.append({&one, 1});
+    const auto reader = CampaignStore::read(file());
+    EXPECT_EQ(reader.result_count(), 10u);
+    store.commit();
+    EXPECT_EQ(reader.result_count(), 11u);
+    EXPECT_THROW(CampaignStore::read(file()).set_strata(small_strata()), Error);
 }
 
 TEST_F(Stores, TakeTheSameRowTwiceAndRefuseAnother) {

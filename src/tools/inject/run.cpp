@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <unordered_set>
 
 #include "tools/inject/commands.h"
 #include "tools/inject/options.h"
@@ -119,12 +120,13 @@ public:
                  const std::vector<LayerEffect>& effects) override {
         std::vector<FaultRecord> faults;
         for (const auto& result : results) {
-            faults.push_back(record_of(campaign_.trial(result.trial)));
+            if (recorded_.insert(result.trial).second) {
+                faults.push_back(record_of(campaign_.trial(result.trial)));
+            }
             count(result);
         }
         store_.add_faults(faults);
         store_.append(results, effects);
-        store_.commit();
     }
     bool is_done(std::uint64_t trial, std::uint64_t input) override {
         return done_.contains(trial, input);
@@ -180,7 +182,8 @@ private:
     Context& context_;
     const CampaignFile& file_;
     DonePairs done_;
-    std::set<std::uint64_t> known_;
+    std::set<std::uint64_t> known_;               // inputs whose golden run is in the store
+    std::unordered_set<std::uint64_t> recorded_;  // trials whose faults are
     std::chrono::steady_clock::time_point start_;
     std::uint64_t runs_ = 0;
     std::uint64_t sdc_ = 0;
