@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -75,6 +76,24 @@ double changed_number(const Effect& effect, double number, std::uint64_t place) 
     }
 }
 
+// 64-bit integers, which a double does not hold, but a long double does.
+void change_integer(const Effect& effect, DType dtype, std::span<std::byte> tensor,
+                    std::size_t stored) {
+    const auto word = load_bits(dtype, tensor, stored);
+    const bool is_signed = dtype == DType::i64;
+    const auto number = is_signed ? static_cast<long double>(static_cast<std::int64_t>(word))
+                                  : static_cast<long double>(word);
+    const auto a = static_cast<long double>(effect.a);
+    const auto other =
+        std::nearbyint(effect.kind == Effect::Kind::add ? number + a : number * a);
+    const auto low = is_signed ? -0x1p63L : 0.0L;
+    const auto high = is_signed ? 0x1p63L - 1 : 0x1p64L - 1;
+    const auto kept = std::isnan(other) ? 0.0L : std::clamp(other, low, high);
+    store_bits(dtype, tensor, stored,
+               is_signed ? static_cast<std::uint64_t>(static_cast<std::int64_t>(kept))
+                         : static_cast<std::uint64_t>(kept));
+}
+
 void change_numbers(const Effect& effect, DType dtype, std::span<std::byte> tensor,
                     std::size_t stored, std::uint64_t place) {
     const auto parts = number_count(dtype, 1);
@@ -85,7 +104,7 @@ void change_numbers(const Effect& effect, DType dtype, std::span<std::byte> tens
     for (std::size_t i = 0; i < parts; ++i) {
         numbers[i] = changed_number(effect, numbers[i], place * parts + i);
     }
-    // What stays the same number keeps its bits: integers beyond 2^53 are rounded here.
+    // What stays the same number keeps its bits.
     if (effect.kind == Effect::Kind::set || effect.kind == Effect::Kind::random ||
         numbers != before) {
         encode(dtype, some, stored * parts, tensor);
@@ -158,8 +177,13 @@ void apply(const Effect& effect, DType dtype, std::span<std::byte> tensor, std::
             const auto words = philox(effect.key, place, 0);
             return custom(dtype, tensor, stored, std::uint64_t{words[0]} << 32 | words[1]);
         }
-        default:
+        case Effect::Kind::add:
+        case Effect::Kind::multiply:
+            if (dtype == DType::i64 || dtype == DType::u64) {
+                return change_integer(effect, dtype, tensor, stored);
+            }
             return change_numbers(effect, dtype, tensor, stored, place);
+        default: return change_numbers(effect, dtype, tensor, stored, place);
     }
 }
 
@@ -246,6 +270,11 @@ std::uint64_t parse_bits(std::string_view text, DType dtype) {
         const auto item = text.substr(at, comma - at);
         at = comma + 1;
         if (item == "all" || item == "sign" || item == "exponent" || item == "mantissa") {
+            if (dtype == DType::undefined) {
+                throw Error(Fault::usage,
+                            fmt::format("'{}' depends on the type, which is not known here", item),
+                            "write the bits as numbers: 31, or 23-30");
+            }
             const auto named = named_bits(item, dtype);
             if (named == 0) {
                 throw Error(Fault::usage, fmt::format("{} has no {}", name(dtype), item));

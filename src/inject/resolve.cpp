@@ -28,13 +28,26 @@ TensorId find_tensor(const Circuit& circuit, const std::string& name) {
                 near.empty() ? "faults name tensors of the view that the campaign is in" : near);
 }
 
-// The tensors through which a step reads a constant: itself, or what passes it on.
+// Is `id` the constant, or what Identity makes of it?
+bool passes_on(const Graph& graph, TensorId id, TensorId constant) {
+    while (id != constant) {
+        const auto producer = graph.tensor(id).producer;
+        if (producer == OpId::none || graph.op(producer).inputs.size() != 1) {
+            return false;
+        }
+        id = graph.op(producer).inputs[0];
+    }
+    return true;
+}
+
+// The tensors through which a step reads a constant.
 std::vector<TensorId> aliases_at(const Circuit& circuit, std::size_t step, TensorId constant) {
     const auto& op = circuit.graph().op(circuit.steps()[step].op);
     std::vector<TensorId> found;
     for (const auto* list : {&op.inputs, &op.captures}) {
         for (const auto id : *list) {
-            if (id != TensorId::none && circuit.constant(id) == circuit.constant(constant) &&
+            if (id != TensorId::none && circuit.constant(id) != nullptr &&
+                passes_on(circuit.graph(), id, constant) &&
                 std::find(found.begin(), found.end(), id) == found.end()) {
                 found.push_back(id);
             }
@@ -216,7 +229,8 @@ Lane make_lane(const Circuit& circuit, const std::vector<Value>& values,
             }
             if (only == no_step) {
                 for (const auto output : circuit.graph().outputs()) {
-                    if (circuit.constant(output) == circuit.constant(tensor)) {
+                    if (circuit.constant(output) != nullptr &&
+                        passes_on(circuit.graph(), output, tensor)) {
                         change_constant(circuit, output, no_step, fault, custom, lane);
                     }
                 }

@@ -21,20 +21,6 @@ SAME = {  # All that has to be the same for the same campaign, whatever was done
 }
 # Where the two say different things: part, faults, columns, and why. To be empty.
 KNOWN = [
-    ("zeros", r".*", "sdc10 sdc20 max_rel", "a score that is 0 with and without the fault counts as off; no golden number to divide by gives a max_rel of 0"),
-    ("types", r"i2 .*", "sdc10 sdc20", "the same"),
-    ("activations", r"(i2|i4|bool) .*", "sdc10 sdc20", "the same"),
-    ("types", r"f64 .* (flip|stuck1) 61", "sqnr_db cosine", "squares overflow"),
-    ("activations", r"f64 .* stuck1 61", "sqnr_db cosine", "the same"),
-    ("whole_numbers", r".* (add|multiply) .", "*", "add 0 and multiply 1 change integers beyond 2^53"),
-    ("network", r"a \[0,1,5,4\] flip 30", "*", "MaxPool of a part treats NaN unlike MaxPool of the whole"),
-    ("ops", r"MaxPool .* set nan", "*", "the same"),
-    ("campaigns", r".* --extent row --bits 30.*", "*", "the same"),
-    ("graphs", r"Identity w \[0,1\] .*", "*", "what reads a constant through Identity does not see the fault"),
-    ("graphs", r"read twice w \[0,1\] .*", "*", "a constant that is an output too is not changed there"),
-    ("graphs", r"default of an input", "exit", "a constant that is the default of an input has no value"),
-    ("errors", r"(w1>conv2|c1>relu2|c1>conv1) .*", "check", "an op that does not read the tensor is taken for a reader"),
-    ("errors", r"a file without faults.*", "check", "random faults are drawn instead"),
 ]
 
 
