@@ -20,8 +20,7 @@ SAME = {  # All that has to be the same for the same campaign, whatever was done
     "golden_outputs": "input, place",
 }
 # Where the two say different things: part, faults, columns, and why. To be empty.
-KNOWN = [
-]
+KNOWN = []
 
 
 def info(name, type, shape):
