@@ -84,8 +84,7 @@ void change_integer(const Effect& effect, DType dtype, std::span<std::byte> tens
     const auto number = is_signed ? static_cast<long double>(static_cast<std::int64_t>(word))
                                   : static_cast<long double>(word);
     const auto a = static_cast<long double>(effect.a);
-    const auto other =
-        std::nearbyint(effect.kind == Effect::Kind::add ? number + a : number * a);
+    const auto other = std::nearbyint(effect.kind == Effect::Kind::add ? number + a : number * a);
     const auto low = is_signed ? -0x1p63L : 0.0L;
     const auto high = is_signed ? 0x1p63L - 1 : 0x1p64L - 1;
     const auto kept = std::isnan(other) ? 0.0L : std::clamp(other, low, high);
@@ -183,7 +182,8 @@ void apply(const Effect& effect, DType dtype, std::span<std::byte> tensor, std::
                 return change_integer(effect, dtype, tensor, stored);
             }
             return change_numbers(effect, dtype, tensor, stored, place);
-        default: return change_numbers(effect, dtype, tensor, stored, place);
+        default:
+            return change_numbers(effect, dtype, tensor, stored, place);
     }
 }
 

@@ -68,12 +68,16 @@ bool any_nan(Bytes bytes, Word exponent, Word mantissa) {
 bool may_have_nan(const Patch& patch, DType dtype) {
     const auto bytes = patch.is_whole() ? patch.whole.bytes() : Bytes(patch.cells);
     switch (dtype) {
-        case DType::f32: return any_nan<std::uint32_t>(bytes, 0x7f800000, 0x007fffff);
+        case DType::f32:
+            return any_nan<std::uint32_t>(bytes, 0x7f800000, 0x007fffff);
         case DType::f64:
             return any_nan<std::uint64_t>(bytes, 0x7ff0000000000000, 0x000fffffffffffff);
-        case DType::f16: return any_nan<std::uint16_t>(bytes, 0x7c00, 0x03ff);
-        case DType::bf16: return any_nan<std::uint16_t>(bytes, 0x7f80, 0x007f);
-        default: return is_float(dtype);
+        case DType::f16:
+            return any_nan<std::uint16_t>(bytes, 0x7c00, 0x03ff);
+        case DType::bf16:
+            return any_nan<std::uint16_t>(bytes, 0x7f80, 0x007f);
+        default:
+            return is_float(dtype);
     }
 }
 

@@ -75,10 +75,11 @@ std::size_t find_reader(const Circuit& circuit, const std::string& name, TensorI
         for (const auto& use : circuit.graph().tensor(tensor).uses) {
             readers.push_back(circuit.graph().op(use.op).name);
         }
-        throw Error(Fault::usage,
-                    fmt::format("there is no op '{}' that reads '{}'", name,
-                                circuit.graph().tensor(tensor).name),
-                    readers.empty() ? "" : fmt::format("it is read by {}", fmt::join(readers, ", ")));
+        throw Error(
+            Fault::usage,
+            fmt::format("there is no op '{}' that reads '{}'", name,
+                        circuit.graph().tensor(tensor).name),
+            readers.empty() ? "" : fmt::format("it is read by {}", fmt::join(readers, ", ")));
     }
     return step;
 }
