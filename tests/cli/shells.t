@@ -36,7 +36,7 @@ trocar \- read a neural network, cut it at any op, run it on a real engine
 
 
 $ source <(trocar completion bash); COMP_WORDS=(trocar inject re); COMP_CWORD=2; _trocar; echo "${COMPREPLY[@]}"
-report
+replay report
 
 $ source <(trocar completion bash); COMP_WORDS=(trocar inject report --inter); COMP_CWORD=3; _trocar; echo "${COMPREPLY[@]}"
 --interval
