@@ -32,6 +32,15 @@ $ trocar inject export all.db -o all.csv -q; trocar inject export run.db -o run.
 $ trocar inject models/transformer.onnx --fill random --target weights --faults 200 --store plain.db --seed 3 --brute-force -q
 $ trocar inject export plain.db -o plain.csv -q; cmp plain.csv run.csv
 
+# Killed at some moment, it goes on and ends with the same rows.
+
+$ campaign() { trocar inject models/transformer.onnx --fill random --target weights,activations --faults 6000 --seed 5 -q "$@"; }
+> campaign --store whole.db
+> for after in 0.4 0.7 1 1.5; do [ -e killed.db ] && more=--resume || more=; (timeout -s KILL $after bash -c "$(declare -f campaign); campaign --store killed.db $more" || true) 2>/dev/null; done
+> [ -e killed.db ] && more=--resume || more=; campaign --store killed.db $more
+> for run in whole killed; do trocar inject export $run.db -o $run.csv -q; done; cmp whole.csv killed.csv && wc -l < whole.csv
+6001
+
 # One again.
 
 $ trocar inject replay run.db --fault 5

@@ -125,6 +125,10 @@ std::string model_hash(const std::vector<Scalar>& described) {
 
 Prepared prepare(CampaignFile file, Context& context) {
     Prepared made;
+    if (!file.metric.empty()) {
+        throw Error(Fault::unsupported, "a metric by a command cannot be run yet",
+                    "Monitoring::metric in trocar/inject.h takes one in C++");
+    }
     if (!file.seed) {
         file.seed = context.seed();
     }
