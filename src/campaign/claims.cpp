@@ -95,8 +95,8 @@ std::vector<std::string> claims(const Tally& tally, const InjectReportOptions& o
     }
     all.push_back(fmt::format(
         "The intervals are about faults that were not drawn, not about other inputs, models or "
-        "engines: the {} of the campaign are taken as they are.",
-        counted(tally.inputs, "input")));
+        "engines: the {} of the campaign {} as given.",
+        counted(tally.inputs, "input"), tally.inputs == 1 ? "is taken" : "are taken"));
     for (const auto& by : options.by) {
         const auto groups = by == "target"  ? by_target(tally)
                             : by == "layer" ? by_layer(tally)
