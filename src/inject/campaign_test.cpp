@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <ostream>
 #include <set>
 
 #include "inject/circuit.h"
@@ -104,6 +105,10 @@ std::string case_name(const ::testing::TestParamInfo<Case>& info) {
     return std::string(info.param.name) +
            (info.param.view == View::deployed ? "_deployed_" : "_source_") +
            targets[static_cast<std::size_t>(info.param.target)];
+}
+
+void PrintTo(const Case& c, std::ostream* out) {
+    *out << c.name;
 }
 
 class Identity : public ::testing::TestWithParam<Case> {};

@@ -126,6 +126,10 @@ Compared compare(const Value& golden, const Geometry& g, const Value& faulty) {
         result.patch.whole = faulty;
         return result;
     }
+    if (golden.bytes().empty()) {
+        result.same = true;
+        return result;
+    }
     const auto* a = golden.bytes().data();
     const auto* b = faulty.bytes().data();
     Marks marks;
