@@ -27,7 +27,7 @@ bool take_pair(const std::vector<std::int64_t>& numbers, std::int64_t& height,
     return true;
 }
 
-bool take_window(const Op& op, std::vector<std::int64_t> kernel, Footprint& f) {
+bool take_window(const Op& op, const std::vector<std::int64_t>& kernel, Footprint& f) {
     if (kernel.empty() || !take_pair(kernel, f.kernel_height, f.kernel_width) ||
         !take_pair(op.integers("strides"), f.stride_height, f.stride_width) ||
         !take_pair(op.integers("dilations"), f.dilation_height, f.dilation_width)) {

@@ -301,7 +301,7 @@ void Runner::run_whole(const Golden& golden, std::size_t number, Lane& lane, con
 
 // What a step gave is the lane's from here on; what nobody reads any more is forgotten.
 void Runner::finish(const Golden& golden, std::size_t number, Lane& lane,
-                    std::vector<std::pair<TensorId, Patch>> outputs, const Watch& watch) {
+                    std::vector<std::pair<TensorId, Patch>>&& outputs, const Watch& watch) {
     const auto& step = circuit_.steps()[number];
     std::erase_if(lane.patches,
                   [&](const auto& p) { return circuit_.last_read(p.first) <= number; });

@@ -81,7 +81,7 @@ private:
     OpProgram& rebuilt(const Golden& golden, std::size_t number, const Lane& lane);
     void run_reader(const Golden& golden, std::size_t number, Lane& lane, const Watch& watch);
     void finish(const Golden& golden, std::size_t number, Lane& lane,
-                std::vector<std::pair<TensorId, Patch>> outputs, const Watch& watch);
+                std::vector<std::pair<TensorId, Patch>>&& outputs, const Watch& watch);
     void change_outputs(const Golden& golden, std::size_t number, Lane& lane);
     void change(const Golden& golden, Lane& lane, const TensorChange& change) const;
     Value lend(const Golden& golden, TensorId id, const Patch& patch);

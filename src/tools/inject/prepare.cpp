@@ -48,7 +48,7 @@ void find_inputs(Prepared& made) {
         arguments.labels = file.data->labels;
         arguments.split = file.data->split;
         for (const auto& [key, value] : file.data->preprocess) {
-            arguments.preprocess.push_back(key + "=" + value);
+            arguments.preprocess.push_back(fmt::format("{}={}", key, value));
         }
         arguments.offset = static_cast<std::int64_t>(file.data->offset);
         arguments.limit = static_cast<std::int64_t>(file.data->limit.value_or(0));
