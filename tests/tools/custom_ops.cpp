@@ -88,6 +88,8 @@ CustomOp define() {
 
 }  // namespace
 
+// The name is ONNX Runtime's.
+// NOLINTNEXTLINE(readability-identifier-naming)
 extern "C" __attribute__((visibility("default"))) trocar::ort::Status* RegisterCustomOps(
     trocar::ort::SessionOptions* options, const trocar::ort::ApiBase* base) {
     static const CustomOp twist = define();
