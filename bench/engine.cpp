@@ -6,10 +6,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <functional>
 
+#include "bench/bench.h"
 #include "engines/onnxruntime/library.h"
 #include "engines/onnxruntime/values.h"
 #include "trocar/error.h"
@@ -18,17 +18,6 @@
 
 namespace trocar {
 namespace {
-
-double seconds() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
-        .count();
-}
-
-double median(std::vector<double> samples) {
-    std::sort(samples.begin(), samples.end());
-    const auto n = samples.size();
-    return n % 2 == 1 ? samples[n / 2] : (samples[n / 2 - 1] + samples[n / 2]) / 2;
-}
 
 // ONNX Runtime through its C API alone: what a program without Trocar would do.
 class Direct {
@@ -150,13 +139,6 @@ Figures measure(const std::string& path, const std::string& library, int threads
             median(samples[3]),         ratio(1, 0),        ratio(3, 2)};
 }
 
-void row(const std::string& what, const std::string& against, const std::string& measured,
-         const std::string& target, bool met) {
-    fmt::print("{:<52} {:<46} {:>16} {:>10}  {}\n", what, against, measured, target,
-               met ? "met" : "MISSED");
-    std::fflush(stdout);
-}
-
 void networks(const std::string& models, const std::string& library, int threads, int rounds) {
     for (const auto* name : {"resnet50", "mobilenet_v2"}) {
         const auto f = measure(fmt::format("{}/{}.onnx", models, name), library, threads, rounds);
@@ -218,13 +200,7 @@ int bench(int argc, char** argv) {
     const std::string models = argv[1];
     const std::string engines = argv[2];
     const int rounds = argc > 3 ? std::stoi(argv[3]) : 60;
-    EngineOptions options;
-    for (const auto& entry : std::filesystem::directory_iterator(engines)) {
-        if (entry.path().filename().string().starts_with("onnxruntime-")) {
-            options.search.push_back(entry.path().string());
-        }
-    }
-    std::sort(options.search.rbegin(), options.search.rend());
+    auto options = engines_in(engines);
     std::string library;
     for (const auto* kind : engine_kinds()) {
         if (kind->name == options.name) {
@@ -244,10 +220,5 @@ int bench(int argc, char** argv) {
 }  // namespace trocar
 
 int main(int argc, char** argv) {
-    try {
-        return trocar::bench(argc, argv);
-    } catch (const std::exception& e) {
-        fmt::print(stderr, "bench_engine: {}\n", e.what());
-        return 70;
-    }
+    return trocar::run_bench("bench_engine", [&] { return trocar::bench(argc, argv); });
 }

@@ -4,31 +4,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 
+#include "bench/bench.h"
 #include "trocar/inputs.h"
 #include "trocar/session.h"
 
 namespace trocar {
 namespace {
-
-double seconds() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
-        .count();
-}
-
-double median(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    return values[values.size() / 2];
-}
-
-void row(const std::string& what, const std::string& against, const std::string& found,
-         const std::string& target, bool met) {
-    fmt::print("{:<46} {:<44} {:>10}  {:>8}  {}\n", what, against, found, target,
-               met ? "met" : "MISSED");
-}
 
 class Counted : public CampaignObserver {
 public:
@@ -169,15 +153,7 @@ int bench(int argc, char** argv) {
     }
     const std::string models = argv[1];
     const std::uint64_t trials = argc > 3 ? std::stoull(argv[3]) : 400;
-    EngineOptions options;
-    for (const auto& entry : std::filesystem::directory_iterator(argv[2])) {
-        if (entry.path().filename().string().starts_with("onnxruntime-")) {
-            options.search.push_back(entry.path().string());
-        }
-    }
-    std::sort(options.search.rbegin(), options.search.rend());
-    options.threads = 1;
-    const auto engine = open_engine(options);
+    const auto engine = newest_engine(argv[2]);
     fmt::print("Fault injection on onnxruntime {}, 1 thread (medians of 3 rounds, interleaved)\n",
                engine->info().version);
     const auto digits = std::filesystem::path(models) / "../../models/digits.onnx";
@@ -196,10 +172,5 @@ int bench(int argc, char** argv) {
 }  // namespace trocar
 
 int main(int argc, char** argv) {
-    try {
-        return trocar::bench(argc, argv);
-    } catch (const std::exception& e) {
-        fmt::print(stderr, "bench_inject: {}\n", e.what());
-        return 70;
-    }
+    return trocar::run_bench("bench_inject", [&] { return trocar::bench(argc, argv); });
 }

@@ -3,34 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <functional>
 
+#include "bench/bench.h"
 #include "trocar/inputs.h"
 #include "trocar/pattern.h"
 #include "trocar/session.h"
 
 namespace trocar {
 namespace {
-
-double seconds() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
-        .count();
-}
-
-double median(std::vector<double> samples) {
-    std::sort(samples.begin(), samples.end());
-    return samples[samples.size() / 2];
-}
-
-void row(const std::string& what, const std::string& against, const std::string& measured,
-         const std::string& target, bool met) {
-    fmt::print("{:<58} {:<40} {:>14} {:>10}  {}\n", what, against, measured, target,
-               met ? "met" : "MISSED");
-    std::fflush(stdout);
-}
 
 // Medians of the ratios of all contenders to the first one, taken round by round.
 std::vector<double> ratios(const std::vector<std::function<void()>>& contenders, int rounds) {
@@ -157,15 +140,7 @@ int bench(int argc, char** argv) {
     }
     const std::string models = argv[1];
     const int rounds = argc > 3 ? std::stoi(argv[3]) : 40;
-    EngineOptions options;
-    for (const auto& entry : std::filesystem::directory_iterator(argv[2])) {
-        if (entry.path().filename().string().starts_with("onnxruntime-")) {
-            options.search.push_back(entry.path().string());
-        }
-    }
-    std::sort(options.search.rbegin(), options.search.rend());
-    options.threads = 1;
-    const auto engine = open_engine(options);
+    const auto engine = newest_engine(argv[2]);
     fmt::print("Instruments on onnxruntime {}, 1 thread (medians of {} rounds, interleaved)\n",
                engine->info().version, rounds);
     network(models + "/resnet50.onnx", engine, rounds, 1.1);
@@ -178,10 +153,5 @@ int bench(int argc, char** argv) {
 }  // namespace trocar
 
 int main(int argc, char** argv) {
-    try {
-        return trocar::bench(argc, argv);
-    } catch (const std::exception& e) {
-        fmt::print(stderr, "bench_instruments: {}\n", e.what());
-        return 70;
-    }
+    return trocar::run_bench("bench_instruments", [&] { return trocar::bench(argc, argv); });
 }

@@ -7,30 +7,12 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "bench/bench.h"
 #include "trocar/inputs.h"
 #include "util/statistics.h"
 
 namespace trocar {
 namespace {
-
-std::shared_ptr<Engine> newest_engine(const std::string& folder) {
-    EngineOptions options;
-    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-        if (entry.path().filename().string().starts_with("onnxruntime-")) {
-            options.search.push_back(entry.path().string());
-        }
-    }
-    std::sort(options.search.rbegin(), options.search.rend());
-    options.threads = 1;
-    return open_engine(options);
-}
-
-void row(const std::string& what, const std::string& against, const std::string& measured,
-         const std::string& target, bool met) {
-    fmt::print("{:<52} {:<46} {:>16} {:>10}  {}\n", what, against, measured, target,
-               met ? "met" : "MISSED");
-    std::fflush(stdout);
-}
 
 void measure(const std::string& models, const char* name, double most,
              const std::shared_ptr<Engine>& engine, double seconds) {
@@ -79,10 +61,5 @@ int bench(int argc, char** argv) {
 }  // namespace trocar
 
 int main(int argc, char** argv) {
-    try {
-        return trocar::bench(argc, argv);
-    } catch (const std::exception& e) {
-        fmt::print(stderr, "bench_profile: {}\n", e.what());
-        return 70;
-    }
+    return trocar::run_bench("bench_profile", [&] { return trocar::bench(argc, argv); });
 }

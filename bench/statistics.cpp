@@ -7,26 +7,17 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <functional>
 #include <random>
 
+#include "bench/bench.h"
 #include "trocar/inputs.h"
 #include "trocar/session.h"
 #include "util/statistics.h"
 
 namespace trocar {
 namespace {
-
-double seconds() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
-        .count();
-}
-
-double median(std::vector<double> samples) {
-    return spread(std::move(samples)).median;
-}
 
 struct Ratio {
     double without = 0;  // seconds
@@ -50,13 +41,6 @@ Ratio compare(const std::function<void()>& without, const std::function<void()>&
         }
     }
     return {median(std::move(plain)), median(std::move(ratios))};
-}
-
-void row(const std::string& what, const std::string& against, const std::string& measured,
-         const std::string& target, bool met) {
-    fmt::print("{:<52} {:<46} {:>16} {:>10}  {}\n", what, against, measured, target,
-               target.empty() ? "" : (met ? "met" : "MISSED"));
-    std::fflush(stdout);
 }
 
 void network(const std::string& path, const EngineOptions& options, int rounds) {
@@ -131,13 +115,7 @@ int bench(int argc, char** argv) {
         return 2;
     }
     const int rounds = argc > 3 ? std::stoi(argv[3]) : 40;
-    EngineOptions options;
-    for (const auto& entry : std::filesystem::directory_iterator(argv[2])) {
-        if (entry.path().filename().string().starts_with("onnxruntime-")) {
-            options.search.push_back(entry.path().string());
-        }
-    }
-    std::sort(options.search.rbegin(), options.search.rend());
+    auto options = engines_in(argv[2]);
     fmt::print("Statistics (medians of {} rounds, interleaved)\n", rounds);
     alone();
     int failed = 0;
@@ -155,10 +133,5 @@ int bench(int argc, char** argv) {
 }  // namespace trocar
 
 int main(int argc, char** argv) {
-    try {
-        return trocar::bench(argc, argv);
-    } catch (const std::exception& e) {
-        fmt::print(stderr, "bench_statistics: {}\n", e.what());
-        return 70;
-    }
+    return trocar::run_bench("bench_statistics", [&] { return trocar::bench(argc, argv); });
 }
