@@ -52,6 +52,13 @@ struct Accelerate {
     std::size_t batch = 32;  // trials that go through the model side by side
 };
 
+// How trials go to strata: by their sizes, evenly, or more where outcomes are expected to vary
+// most.
+enum class Allocation { proportional, equal, data_aware };
+// What is made of the ranges that tensors have in golden runs: nothing, a note when one is left, or
+// what lies outside is clipped to it.
+enum class Ranges { off, observe, clip };
+
 // What a run with a fault did, from bad to good; the first that holds is the outcome.
 enum class Outcome {
     failed,  // the engine refused or crashed

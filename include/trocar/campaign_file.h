@@ -49,14 +49,14 @@ struct CampaignFile {
     bool by_layer = false;  // strata
     bool by_bit = false;
     bool by_target = false;
-    enum class Allocation { proportional, equal, data_aware } allocation = Allocation::proportional;
+    Allocation allocation = Allocation::proportional;
     std::optional<double> stop_at;  // half-width of the interval of the SDC rate
     int faults_per_trial = 1;
     std::uint64_t inputs_per_fault = 0;  // 0: all
     bool only_correct = false;
 
     bool nan_everywhere = false;
-    enum class Ranges { off, observe, clip } ranges = Ranges::off;
+    Ranges ranges = Ranges::off;
     double range_margin = 0;
     std::string metric;  // a command; empty: none
     bool layer_effects = false;

@@ -35,14 +35,14 @@ struct Sampling {
     bool by_layer = false;  // strata: the faults of each layer, bit, target are drawn on their own
     bool by_bit = false;
     bool by_target = false;
-    enum class Allocation { proportional, equal, data_aware } allocation = Allocation::proportional;
+    Allocation allocation = Allocation::proportional;
     std::vector<std::vector<ModelFault>> list = {};  // given faults, a trial each, instead
 };
 
 // What is measured.
 struct Monitoring {
     bool nan_everywhere = false;  // NaN and infinity in every tensor, not only in outputs
-    enum class Ranges { off, observe, clip } ranges = Ranges::off;
+    Ranges ranges = Ranges::off;
     double margin = 0;          // by which ranges are widened, as a share of their width
     bool only_correct = false;  // inputs whose golden decision is not their label are left out
     bool layers = false;        // effects on every tensor on the way

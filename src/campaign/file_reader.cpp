@@ -200,8 +200,7 @@ void read_monitors(CampaignFile& campaign, const Field& field) {
          }},
         {"ranges",
          [&](const Field& f) {
-             campaign.ranges =
-                 static_cast<CampaignFile::Ranges>(f.choice({"off", "observe", "clip"}));
+             campaign.ranges = static_cast<Ranges>(f.choice({"off", "observe", "clip"}));
          }},
         {"margin", [&](const Field& f) { campaign.range_margin = f.number(0, 1e6); }},
     });
@@ -227,7 +226,6 @@ void read_accelerate(Accelerate& accelerate, const Field& field) {
 }
 
 Field::Keys keys_of(CampaignFile& c) {
-    using Allocation = CampaignFile::Allocation;
     return {
         {"model", [&](const Field& f) { c.model = f.text(); }},
         {"engine",

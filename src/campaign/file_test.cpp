@@ -93,10 +93,10 @@ TEST(CampaignFiles, SayTheWholeExperiment) {
     EXPECT_DOUBLE_EQ(*c.margin, 0.01);
     EXPECT_DOUBLE_EQ(c.confidence, 0.99);
     EXPECT_TRUE(c.by_layer && c.by_bit && !c.by_target);
-    EXPECT_EQ(c.allocation, CampaignFile::Allocation::data_aware);
+    EXPECT_EQ(c.allocation, Allocation::data_aware);
     EXPECT_EQ(c.inputs_per_fault, 5u);
     EXPECT_TRUE(c.only_correct && c.nan_everywhere && c.layer_effects);
-    EXPECT_EQ(c.ranges, CampaignFile::Ranges::clip);
+    EXPECT_EQ(c.ranges, Ranges::clip);
     EXPECT_EQ(c.metric, "./measure.py --fast");
     EXPECT_FALSE(c.accelerate.twins);
     EXPECT_TRUE(c.accelerate.prefix);

@@ -53,7 +53,7 @@ struct Campaign::Parts {
     double golden_seconds = 0;
     std::uint64_t golden_bytes = 0;
     std::vector<std::string> notes;
-    std::vector<Value> shapes;  // golden values of the first input
+    std::vector<Type> types;  // of the first input's golden tensors
 
     // One input, ready to be run with faults.
     struct Ready {
@@ -68,7 +68,7 @@ struct Campaign::Parts {
     void check(const Model& model);
     void find_ranges();
     Runner& runner(std::size_t worker) { return worker == 0 ? first_runner : *others[worker - 1]; }
-    TrialResult result_of(const Ready& on, const Trial& trial, const Lane& lane) const;
+    TrialResult result_of(const Ready& on, std::uint64_t trial, const Lane& lane) const;
     std::size_t lanes_at_once(const Golden& golden) const;
 
     struct Work {
@@ -106,7 +106,7 @@ Campaign::Parts::Ready Campaign::Parts::ready(std::uint64_t number) {
 // Exact results need an engine that gives the same bits for the same work, cut or whole.
 void Campaign::Parts::check(const Model& model) {
     auto first = ready(0);
-    const auto again = first_runner.golden(first.input.values);
+    const auto again = first_runner.golden(first.input.values, options.memory_budget / 2);
     if (!same_bits(first.outputs, outputs_of(circuit, again, nullptr))) {
         throw Error(Fault::unsupported,
                     fmt::format("{} {} does not give the same bits twice for this model: what a "
@@ -126,13 +126,13 @@ void Campaign::Parts::check(const Model& model) {
         golden_seconds += seconds;
     }
     golden_bytes = again.bytes;
-    if (again.bytes > options.memory_budget / 2) {
+    if (again.partial) {
         notes.emplace_back(
             fmt::format("golden tensors take {} MiB, over half the budget: they are not kept, but "
                         "computed again along with each batch of trials",
                         again.bytes >> 20));
     }
-    shapes = again.values;
+    types = again.types;
 }
 
 Campaign::Campaign(const Model& model, std::shared_ptr<Engine> engine, CampaignInputs inputs,
@@ -148,7 +148,7 @@ Campaign::Campaign(const Model& model, std::shared_ptr<Engine> engine, CampaignI
     parts_ =
         std::make_unique<Parts>(model, std::move(engine), std::move(inputs), std::move(options));
     parts_->check(model);
-    parts_->universe = std::make_unique<Universe>(parts_->circuit, parts_->shapes, parts_->options);
+    parts_->universe = std::make_unique<Universe>(parts_->circuit, parts_->types, parts_->options);
 }
 Campaign::~Campaign() = default;
 
@@ -192,32 +192,27 @@ std::vector<std::uint64_t> Campaign::inputs_of(std::uint64_t trial) const {
 void Campaign::Parts::find_ranges() {
     const auto& monitoring = options.monitoring;
     watch.nan_everywhere = monitoring.nan_everywhere;
-    watch.ranges = monitoring.ranges == Monitoring::Ranges::clip      ? Watch::Ranges::clip
-                   : monitoring.ranges == Monitoring::Ranges::observe ? Watch::Ranges::observe
-                                                                      : Watch::Ranges::off;
-    if (ranges_known || watch.ranges == Watch::Ranges::off) {
+    watch.ranges = monitoring.ranges;
+    if (ranges_known || watch.ranges == Ranges::off) {
         return;
     }
     watch.bounds.resize(circuit.graph().tensor_limit());
     StatisticsOptions how;
     how.spread = StatisticsOptions::Spread::none;
-    for (std::uint64_t i = 0; i < inputs.count; ++i) {
-        const auto golden = first_runner.golden(inputs.get(i).values);
-        for (const auto& step : circuit.steps()) {
-            for (const auto id : step.outputs) {
-                const auto& value = golden.values[index(id)];
-                if (!value.is_tensor() || !is_float(value.dtype()) || value.element_count() == 0) {
-                    continue;
-                }
-                const auto s = statistics(value, how);
-                auto& bounds = watch.bounds[index(id)];
-                if (!std::isnan(s.min)) {
-                    bounds = bounds ? Watch::Bounds{std::min(bounds->low, s.min),
-                                                    std::max(bounds->high, s.max)}
-                                    : Watch::Bounds{s.min, s.max};
-                }
-            }
+    const auto widen = [&](TensorId id, const Value& value) {
+        if (!value.is_tensor() || !is_float(value.dtype()) || value.element_count() == 0) {
+            return;
         }
+        const auto s = statistics(value, how);
+        auto& bounds = watch.bounds[index(id)];
+        if (!std::isnan(s.min)) {
+            bounds =
+                bounds ? Watch::Bounds{std::min(bounds->low, s.min), std::max(bounds->high, s.max)}
+                       : Watch::Bounds{s.min, s.max};
+        }
+    };
+    for (std::uint64_t i = 0; i < inputs.count; ++i) {
+        first_runner.golden(inputs.get(i).values, options.memory_budget / 2, widen);
     }
     for (auto& bounds : watch.bounds) {
         if (bounds) {
@@ -229,7 +224,7 @@ void Campaign::Parts::find_ranges() {
     ranges_known = true;
 }
 
-TrialResult Campaign::Parts::result_of(const Ready& on, const Trial& trial,
+TrialResult Campaign::Parts::result_of(const Ready& on, std::uint64_t trial,
                                        const Lane& lane) const {
     const auto outputs = lane.failure.empty() ? outputs_of(circuit, on.golden, &lane) : on.outputs;
     bool same = true;
@@ -238,7 +233,7 @@ TrialResult Campaign::Parts::result_of(const Ready& on, const Trial& trial,
     }
     same = same || same_bits(on.outputs, outputs);
     auto result = judge(on.outputs, on.decision, outputs, same, lane, on.input, options.monitoring);
-    result.trial = trial.number;
+    result.trial = trial;
     result.input = on.number;
     return result;
 }
@@ -262,9 +257,9 @@ void Campaign::Parts::audit(const Ready& on, const Work& work, Runner& runner,
         return;
     }
     const auto trial = universe->trial(work.trial);
-    auto plain = make_lane(circuit, shapes, trial.faults, on.number, options.monitoring.effects);
+    auto plain = make_lane(circuit, types, trial.faults, on.number, options.monitoring.effects);
     runner.run_plainly(on.golden, plain, watch);
-    const auto expected = result_of(on, trial, plain);
+    const auto expected = result_of(on, work.trial, plain);
     const auto faulty = outputs_of(circuit, on.golden, &plain);
     const auto found = outputs_of(circuit, on.golden, &work.lane);
     const bool same = expected == work.result && (!work.lane.failure.empty() ||
@@ -339,7 +334,7 @@ void Campaign::Parts::run_group(Ready& on, std::vector<Work>& works, CampaignObs
                 for (auto i = first; i < last; ++i) {
                     auto& work = works[order[i]];
                     work.lane = std::move(lanes[i - first]);
-                    work.result = result_of(on, {.number = work.trial, .faults = {}}, work.lane);
+                    work.result = result_of(on, work.trial, work.lane);
                     if (options.audit > 0 && !options.brute_force) {
                         audit(on, work, mine, observer, summary, lock);
                     }
@@ -384,7 +379,7 @@ void Campaign::Parts::run_group(Ready& on, std::vector<Work>& works, CampaignObs
             work.effects = works[work.like].effects;
             work.result.trial = work.trial;
         } else if (!reached[i]) {
-            work.result = result_of(on, {.number = work.trial, .faults = {}}, work.lane);
+            work.result = result_of(on, work.trial, work.lane);
         }
         for (auto& effect : work.effects) {
             effect.trial = work.trial;
@@ -432,7 +427,7 @@ CampaignSummary Campaign::run(CampaignObserver& observer) {
                 return f.duration.kind == Duration::Kind::permanent;
             });
             const auto make = [&] {
-                return make_lane(p.circuit, p.shapes, faults, input, p.options.monitoring.effects);
+                return make_lane(p.circuit, p.types, faults, input, p.options.monitoring.effects);
             };
             if (!always) {
                 return make();
@@ -505,14 +500,14 @@ TrialResult Campaign::replay(const Trial& trial, std::uint64_t input,
     auto& p = *parts_;
     p.find_ranges();
     auto on = p.ready(input);
-    auto lane = make_lane(p.circuit, p.shapes, trial.faults, input, p.options.monitoring.effects);
+    auto lane = make_lane(p.circuit, p.types, trial.faults, input, p.options.monitoring.effects);
     lane.effects = &effects;
     p.first_runner.run_plainly(on.golden, lane, p.watch);
     for (auto& effect : effects) {
         effect.trial = trial.number;
         effect.input = input;
     }
-    return p.result_of(on, trial, lane);
+    return p.result_of(on, trial.number, lane);
 }
 
 }  // namespace trocar

@@ -340,7 +340,7 @@ TEST(Campaign, RangesDetectAndProtect) {
     high.bits = "30";
     options.populations = {high};
     options.sampling.trials = 300;
-    options.monitoring.ranges = Monitoring::Ranges::observe;
+    options.monitoring.ranges = Ranges::observe;
     const auto harm = [](const Collected& c) {
         return std::count_if(c.found.begin(), c.found.end(), [](const auto& entry) {
             return entry.second.outcome == Outcome::sdc || entry.second.outcome == Outcome::due;
@@ -350,7 +350,7 @@ TEST(Campaign, RangesDetectAndProtect) {
     const auto detected = std::count_if(observed.found.begin(), observed.found.end(),
                                         [](const auto& entry) { return entry.second.detected; });
     EXPECT_GT(detected, harm(observed) / 2);
-    options.monitoring.ranges = Monitoring::Ranges::clip;
+    options.monitoring.ranges = Ranges::clip;
     const auto clipped = collect(model, inputs, options);
     EXPECT_LT(harm(clipped), harm(observed));
     options.brute_force = true;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "run/deployed_map.h"
 #include "trocar/error.h"
 
 namespace trocar::inject {
@@ -13,8 +14,7 @@ namespace {
 bool is_spatial(const Op& op) {
     return op.type == "Conv" || op.type == "FusedConv" || op.type == "ConvTranspose" ||
            op.type == "MaxPool" || op.type == "AveragePool" || op.type == "GlobalAveragePool" ||
-           op.type == "GlobalMaxPool" || op.type == "BatchNormalization" ||
-           op.domain == "com.microsoft.nchwc";
+           op.type == "GlobalMaxPool" || op.type == "BatchNormalization" || is_blocked_domain(op);
 }
 
 }  // namespace
@@ -72,7 +72,7 @@ void Circuit::find_images() {
 }
 
 FilterLayout Circuit::filter_layout(const Op& op, std::size_t slot) const {
-    if (!deployed_ || slot != 1 || op.domain != "com.microsoft.nchwc" || op.type != "Conv") {
+    if (!deployed_ || slot != 1 || !is_blocked_domain(op) || op.type != "Conv") {
         return {};
     }
     const auto block = layout(op.outputs[0]).block;

@@ -233,9 +233,10 @@ private:
         at_ = last;
         return out;
     }
-    std::uint64_t count() {
+    template <class Number>
+    Number parsed() {
         skip();
-        std::uint64_t value = 0;
+        Number value = 0;
         const auto [end, error] =
             std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
         if (error != std::errc()) {
@@ -244,17 +245,8 @@ private:
         at_ = static_cast<std::size_t>(end - text_.data());
         return value;
     }
-    double number() {
-        skip();
-        double value = 0;
-        const auto [end, error] =
-            std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
-        if (error != std::errc()) {
-            fail("a number");
-        }
-        at_ = static_cast<std::size_t>(end - text_.data());
-        return value;
-    }
+    std::uint64_t count() { return parsed<std::uint64_t>(); }
+    double number() { return parsed<double>(); }
     std::uint64_t bits() { return parse_bits(name(" +"), DType::undefined); }
     std::uint64_t key() { return take("key") ? count() : 0; }
 

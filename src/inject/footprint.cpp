@@ -4,11 +4,11 @@
 #include <array>
 #include <string_view>
 
+#include "run/deployed_map.h"
+
 namespace trocar::inject {
 
 namespace {
-
-constexpr std::string_view blocked_domain = "com.microsoft.nchwc";
 
 bool is_constant(const std::vector<const Constant*>& constants, TensorId id) {
     return id != TensorId::none && constants[index(id)] != nullptr;
@@ -49,7 +49,7 @@ bool take_window(const Op& op, const std::vector<std::int64_t>& kernel, Footprin
 }
 
 bool is_convolution(const Op& op) {
-    return (op.type == "Conv" && (op.domain.empty() || op.domain == blocked_domain)) ||
+    return (op.type == "Conv" && (op.domain.empty() || is_blocked_domain(op))) ||
            (op.type == "FusedConv" && op.domain == "com.microsoft");
 }
 
@@ -153,7 +153,7 @@ bool is_batched(const Op& op, const Footprint& f) {
     if (f.filters || f.columns || f.kind == Footprint::Kind::window) {
         return true;
     }
-    if (op.domain == blocked_domain) {
+    if (is_blocked_domain(op)) {
         return op.type == "ReorderOutput" || op.type == "ReorderInput" ||
                op.type == "AveragePool" || op.type == "GlobalAveragePool" ||
                op.type == "GlobalMaxPool";
@@ -176,7 +176,7 @@ Footprint shape_of(const Op& op, const std::vector<const Constant*>& constants) 
     if (is_convolution(op)) {
         return convolution(op, constants);
     }
-    if (op.type == "MaxPool" && (op.domain.empty() || op.domain == blocked_domain)) {
+    if (op.type == "MaxPool" && (op.domain.empty() || is_blocked_domain(op))) {
         return max_pool(op);
     }
     if (is_elementwise(op)) {

@@ -18,6 +18,7 @@ namespace trocar::inject {
 struct Golden {
     std::vector<Value> values;         // by TensorId
     std::vector<Geometry> geometries;  // by TensorId
+    std::vector<Type> types;           // by TensorId, with shapes
     std::vector<double> seconds;       // by step
     std::size_t bytes = 0;             // of all values that ops wrote
     std::uint64_t id = 0;              // no other golden run has it

@@ -23,7 +23,7 @@ void Runner::run_plainly(const Golden& whole, Lane& lane, const Watch& watch) {
             return;
         }
         look(circuit_, golden, id, compared.patch, watch, lane);
-        if (watch.ranges == Watch::Ranges::clip) {
+        if (watch.ranges == Ranges::clip) {
             values[index(id)] =
                 complete(golden.values[index(id)], golden.geometries[index(id)], compared.patch);
         }
@@ -76,12 +76,7 @@ void Runner::run_plainly(const Golden& whole, Lane& lane, const Watch& watch) {
                 values[index(step.outputs[i])] = std::move(outputs[i]);
             }
         } catch (const Error& e) {
-            if (e.fault() != Fault::engine && e.fault() != Fault::input &&
-                e.fault() != Fault::unsupported) {
-                throw;
-            }
-            lane.failure = e.what();
-            lane.done = true;
+            take_failure(lane, e);
             return;
         }
         for (auto it = kept.rbegin(); it != kept.rend(); ++it) {

@@ -201,7 +201,7 @@ void change_constant(const Circuit& circuit, TensorId tensor, std::size_t step,
 
 }  // namespace
 
-Lane make_lane(const Circuit& circuit, const std::vector<Value>& values,
+Lane make_lane(const Circuit& circuit, const std::vector<Type>& types,
                const std::vector<ModelFault>& faults, std::uint64_t run,
                const std::map<std::string, CustomEffect>& effects) {
     Lane lane;
@@ -238,19 +238,20 @@ Lane make_lane(const Circuit& circuit, const std::vector<Value>& values,
             }
             continue;
         }
-        const auto& value = values[index(tensor)];
-        if (!value.is_tensor() || bits(value.dtype()) == 0) {
+        const auto& type = types[index(tensor)];
+        if (type.kind != Type::Kind::tensor || bits(type.dtype) == 0) {
             throw Error(Fault::usage, fmt::format("'{}' is {}, which has no bits to change",
-                                                  fault.tensor, value_text(value)));
+                                                  fault.tensor, type_text(type)));
         }
         TensorChange change{.tensor = tensor};
         change.reader = fault.reader.empty() ? no_step : find_reader(circuit, fault.reader, tensor);
-        change.places = places(fault.elements, plain_shape(value.shape(), circuit.layout(tensor)));
+        change.places =
+            places(fault.elements, plain_shape(type.shape().value(), circuit.layout(tensor)));
         change.effect = fault.effect;
         change.custom = custom ? &custom : nullptr;
         // Refused now rather than in the run.
         std::array<std::byte, 16> probe{};
-        apply(change.effect, value.dtype(), probe, 0, 0, custom);
+        apply(change.effect, type.dtype, probe, 0, 0, custom);
         const auto at = change.reader != no_step ? change.reader : circuit.written_at(tensor);
         reach(at == no_step ? 0 : at);
         lane.tensors.push_back(std::move(change));

@@ -118,14 +118,17 @@ void Runner::forget_read(Golden& golden, std::size_t number) const {
     }
 }
 
-Golden Runner::golden(const std::vector<NamedValue>& inputs, std::size_t budget) {
+Golden Runner::golden(const std::vector<NamedValue>& inputs, std::size_t budget,
+                      const std::function<void(TensorId, const Value&)>& seen) {
     Golden golden;
     golden.id = next_golden();
     golden.values.resize(circuit_.graph().tensor_limit());
     golden.geometries.resize(golden.values.size());
+    golden.types.resize(golden.values.size());
     take_inputs(circuit_, inputs, golden.values);
     const auto describe = [&](TensorId id) {
         const auto& value = golden.values[index(id)];
+        golden.types[index(id)] = type_of(value);
         if (value.is_tensor() && bits(value.dtype()) > 0) {
             golden.geometries[index(id)] =
                 geometry(value.dtype(), value.shape(), circuit_.layout(id), circuit_.is_image(id));
@@ -142,6 +145,9 @@ Golden Runner::golden(const std::vector<NamedValue>& inputs, std::size_t budget)
         golden.seconds.push_back(seconds_now() - start);
         for (const auto id : step.outputs) {
             describe(id);
+            if (seen) {
+                seen(id, golden.values[index(id)]);
+            }
             golden.bytes += golden.geometries[index(id)].bytes();
         }
         if (golden.bytes > budget && !golden.partial) {
@@ -155,6 +161,15 @@ Golden Runner::golden(const std::vector<NamedValue>& inputs, std::size_t budget)
         }
     }
     return golden;
+}
+
+void take_failure(Lane& lane, const Error& error) {
+    if (error.fault() != Fault::engine && error.fault() != Fault::input &&
+        error.fault() != Fault::unsupported) {
+        throw;
+    }
+    lane.failure = error.what();
+    lane.done = true;
 }
 
 Value copy_of(const Value& value) {
@@ -279,12 +294,7 @@ void Runner::run_whole(const Golden& golden, std::size_t number, Lane& lane, con
         }
     } catch (const Error& e) {
         end();
-        if (e.fault() != Fault::engine && e.fault() != Fault::input &&
-            e.fault() != Fault::unsupported) {
-            throw;
-        }
-        lane.failure = e.what();
-        lane.done = true;
+        take_failure(lane, e);
         return;
     }
     end();

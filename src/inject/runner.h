@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -41,7 +42,7 @@ struct Saved {
 // What every run looks at besides the outputs.
 struct Watch {
     bool nan_everywhere = false;  // NaN and infinity in all tensors, not only outputs
-    enum class Ranges { off, observe, clip } ranges = Ranges::off;
+    Ranges ranges = Ranges::off;
     struct Bounds {
         double low = 0;
         double high = 0;
@@ -56,9 +57,10 @@ public:
     Runner(const Circuit& circuit, const Accelerate& accelerate);
     ~Runner();
 
-    // Keeps all tensors unless they are over the budget.
+    // Keeps all tensors unless they are over the budget. `seen` is shown each one that an op wrote.
     Golden golden(const std::vector<NamedValue>& inputs,
-                  std::size_t budget = std::numeric_limits<std::size_t>::max());
+                  std::size_t budget = std::numeric_limits<std::size_t>::max(),
+                  const std::function<void(TensorId, const Value&)>& seen = {});
     // All lanes to their end; they keep patches of the model's outputs. `golden` must stay in
     // place.
     void run(const Golden& golden, std::span<Lane> lanes, const Watch& watch);

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "inject/runner.h"
+#include "trocar/error.h"
 
 namespace trocar::inject {
 
@@ -100,6 +101,10 @@ struct Runner::Parts {
     std::vector<std::int32_t> slots;
     Rebuilt rebuilt;
 };
+
+// What an engine refuses is the end of the lane, and its outcome; other errors are thrown on. To be
+// called where `error` was caught.
+void take_failure(Lane& lane, const Error& error);
 
 // Does a step read NaN that the golden run does not have?
 bool sees_nan(const Golden& golden, const Step& step, const Lane& lane);

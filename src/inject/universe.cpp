@@ -116,7 +116,7 @@ std::uint64_t unit_count(Population::Extent extent, const Shape& shape, bool con
 
 }  // namespace
 
-Universe::Universe(const Circuit& circuit, const std::vector<Value>& values,
+Universe::Universe(const Circuit& circuit, const std::vector<Type>& types,
                    const CampaignOptions& options)
     : options_(options), circuit_(circuit) {
     if (!options.sampling.list.empty()) {
@@ -126,12 +126,12 @@ Universe::Universe(const Circuit& circuit, const std::vector<Value>& values,
         first_trial_.push_back(0);
         return;
     }
-    find_sites(circuit, values);
+    find_sites(circuit, types);
     stratify();
     plan();
 }
 
-void Universe::find_sites(const Circuit& circuit, const std::vector<Value>& values) {
+void Universe::find_sites(const Circuit& circuit, const std::vector<Type>& types) {
     for (std::size_t p = 0; p < options_.populations.size(); ++p) {
         const auto& population = options_.populations[p];
         const auto before = sites_.size();
@@ -139,7 +139,7 @@ void Universe::find_sites(const Circuit& circuit, const std::vector<Value>& valu
             population.target == Population::Target::constants) {
             add_constants(circuit, p);
         } else {
-            add_tensors(circuit, values, p);
+            add_tensors(circuit, types, p);
         }
         if (sites_.size() == before) {
             const auto near = near_matches(circuit.source().graph, population.ops);
@@ -205,20 +205,19 @@ void Universe::add_constants(const Circuit& circuit, std::size_t p) {
     }
 }
 
-void Universe::add_tensors(const Circuit& circuit, const std::vector<Value>& values,
-                           std::size_t p) {
+void Universe::add_tensors(const Circuit& circuit, const std::vector<Type>& types, std::size_t p) {
     const auto& population = options_.populations[p];
     const auto add_tensor = [&](TensorId id, std::size_t reader, const std::string& layer) {
-        const auto& value = values[index(id)];
-        if (!value.is_tensor() || bits(value.dtype()) == 0 || bits(value.dtype()) > 64) {
+        const auto& type = types[index(id)];
+        if (type.kind != Type::Kind::tensor || bits(type.dtype) == 0 || bits(type.dtype) > 64) {
             return;
         }
         add(circuit, {.population = p,
                       .tensor = id,
                       .reader = reader,
                       .layer = layer,
-                      .dtype = value.dtype(),
-                      .shape = plain_shape(value.shape(), circuit.layout(id))});
+                      .dtype = type.dtype,
+                      .shape = plain_shape(type.shape().value(), circuit.layout(id))});
     };
     if (population.target == Population::Target::inputs) {
         for (const auto id : circuit.graph().inputs()) {
@@ -328,8 +327,8 @@ namespace {
 
 // What is expected of single bits of a type before anything is measured: the exponent's high bits
 // matter, the mantissa's low ones do not. Only steers where trials go; rates are weighted.
-double expected_rate(int bit, bool floating) {
-    if (bit < 0 || !floating) {
+double expected_rate(int bit) {
+    if (bit < 0) {
         return 0.5;
     }
     return bit >= 30 ? 0.5 : bit >= 26 ? 0.2 : bit >= 23 ? 0.1 : bit >= 18 ? 0.02 : 0.005;
@@ -346,8 +345,8 @@ void Universe::plan() {
     }
     std::vector<StratumPlan> plans;
     for (const auto& stratum : strata_) {
-        const bool aware = sampling.allocation == Sampling::Allocation::data_aware;
-        plans.push_back({stratum.population, aware ? expected_rate(stratum.bit, true) : 0.5});
+        const bool aware = sampling.allocation == Allocation::data_aware;
+        plans.push_back({stratum.population, aware ? expected_rate(stratum.bit) : 0.5});
     }
     std::vector<std::uint64_t> counts;
     const auto budget = std::min(sampling.trials, population_);
@@ -355,14 +354,13 @@ void Universe::plan() {
         for (const auto& stratum : strata_) {
             counts.push_back(stratum.population);
         }
-    } else if (sampling.allocation == Sampling::Allocation::equal) {
-        std::vector<StratumPlan> equal(strata_.size());
+    } else if (sampling.allocation == Allocation::equal) {
         std::uint64_t left = budget;
         for (std::size_t i = 0; i < strata_.size(); ++i) {
             counts.push_back(std::min(strata_[i].population, left / (strata_.size() - i)));
             left -= counts.back();
         }
-    } else if (sampling.allocation == Sampling::Allocation::data_aware) {
+    } else if (sampling.allocation == Allocation::data_aware) {
         counts = neyman_allocation(plans, budget, budget >= strata_.size() ? 1 : 0);
     } else {
         counts = proportional_allocation(plans, budget, budget >= strata_.size() ? 1 : 0);

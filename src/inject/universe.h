@@ -30,8 +30,8 @@ struct Site {
 // All faults of all populations, in strata, in an order of their own.
 class Universe {
 public:
-    // `values` are those of a golden run: they tell shapes and types.
-    Universe(const Circuit& circuit, const std::vector<Value>& values,
+    // `types` by TensorId, as a golden run has them.
+    Universe(const Circuit& circuit, const std::vector<Type>& types,
              const CampaignOptions& options);
 
     const std::vector<Stratum>& strata() const { return strata_; }
@@ -48,9 +48,9 @@ private:
         std::size_t count;
         std::uint64_t upto;  // faults of the stratum up to and with this one
     };
-    void find_sites(const Circuit& circuit, const std::vector<Value>& values);
+    void find_sites(const Circuit& circuit, const std::vector<Type>& types);
     void add_constants(const Circuit& circuit, std::size_t population);
-    void add_tensors(const Circuit& circuit, const std::vector<Value>& values,
+    void add_tensors(const Circuit& circuit, const std::vector<Type>& types,
                      std::size_t population);
     void add(const Circuit& circuit, Site site);
     void stratify();
@@ -75,7 +75,7 @@ std::uint64_t permuted(std::uint64_t number, std::uint64_t count, std::uint64_t 
 
 // The lane of a trial on run `run`. Throws Error(usage) on a tensor, an op or an element that is
 // not there.
-Lane make_lane(const Circuit& circuit, const std::vector<Value>& values,
+Lane make_lane(const Circuit& circuit, const std::vector<Type>& types,
                const std::vector<ModelFault>& faults, std::uint64_t run,
                const std::map<std::string, CustomEffect>& effects);
 

@@ -100,7 +100,7 @@ void look(const Circuit& circuit, const Golden& golden, TensorId id, Patch& patc
         effect.op = producer == OpId::none ? "" : circuit.graph().op(producer).name;
         lane.effects->push_back(effect);
     }
-    if (clips && watch.ranges == Watch::Ranges::clip) {
+    if (clips && watch.ranges == Ranges::clip) {
         if (patch.is_whole()) {
             patch.whole = Value::copy(dtype, patch.whole.shape(), patch.whole.bytes());
         }

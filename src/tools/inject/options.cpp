@@ -278,7 +278,6 @@ CampaignFile campaign_of(const CampaignArguments& a) {
         file.by_bit = file.by_bit || what == 1;
         file.by_target = file.by_target || what == 2;
     }
-    using Allocation = CampaignFile::Allocation;
     if (!a.allocation.empty()) {
         file.allocation = chosen<Allocation>(a.allocation, "--allocation",
                                              {{"proportional", Allocation::proportional},
@@ -296,7 +295,6 @@ CampaignFile campaign_of(const CampaignArguments& a) {
     }
     file.only_correct = file.only_correct || a.only_correct;
     file.nan_everywhere = file.nan_everywhere || a.nan_everywhere;
-    using Ranges = CampaignFile::Ranges;
     if (!a.ranges.empty()) {
         file.ranges = chosen<Ranges>(
             a.ranges, "--ranges",

@@ -39,7 +39,7 @@ double pilot(const Prepared& prepared, bool brute_force) {
     }
     options.inputs_per_fault = 1;
     options.audit = 0;
-    options.monitoring.ranges = Monitoring::Ranges::off;
+    options.monitoring.ranges = Ranges::off;
     Campaign campaign(*prepared.model, prepared.engine, prepared.inputs, options);
     Timed first;
     campaign.run(first);  // compiles and calibrates

@@ -87,11 +87,7 @@ Sampling sampling_of(const CampaignFile& file) {
     sampling.by_layer = file.by_layer;
     sampling.by_bit = file.by_bit;
     sampling.by_target = file.by_target;
-    sampling.allocation = file.allocation == CampaignFile::Allocation::equal
-                              ? Sampling::Allocation::equal
-                          : file.allocation == CampaignFile::Allocation::data_aware
-                              ? Sampling::Allocation::data_aware
-                              : Sampling::Allocation::proportional;
+    sampling.allocation = file.allocation;
     sampling.list = file.list;
     sampling.trials = file.trials   ? *file.trials
                       : file.margin ? sample_size(std::nullopt, *file.margin, file.confidence)
@@ -102,9 +98,7 @@ Sampling sampling_of(const CampaignFile& file) {
 Monitoring monitoring_of(const CampaignFile& file) {
     Monitoring monitoring;
     monitoring.nan_everywhere = file.nan_everywhere;
-    monitoring.ranges = file.ranges == CampaignFile::Ranges::clip      ? Monitoring::Ranges::clip
-                        : file.ranges == CampaignFile::Ranges::observe ? Monitoring::Ranges::observe
-                                                                       : Monitoring::Ranges::off;
+    monitoring.ranges = file.ranges;
     monitoring.margin = file.range_margin;
     monitoring.only_correct = file.only_correct;
     monitoring.layers = file.layer_effects;

@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <array>
-#include <bit>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -45,32 +43,6 @@ std::pair<std::uint64_t, std::uint64_t> parse_shard(const std::string& text) {
     return {number - 1, of};
 }
 
-FaultRecord record_of(const Trial& trial) {
-    FaultRecord record;
-    record.trial = trial.number;
-    record.stratum = trial.stratum;
-    record.weight = trial.weight;
-    record.text = text(trial.faults);
-    record.hash = hash(trial.faults);
-    record.target = trial.target;
-    record.layer = trial.layer;
-    bool first = true;
-    for (const auto& fault : trial.faults) {
-        const auto& e = fault.effect;
-        constexpr std::array names = {"flip",     "stuck0", "stuck1", "set",  "random", "add",
-                                      "multiply", "noise",  "gain",   "rate", "custom"};
-        const std::string effect = names[static_cast<std::size_t>(e.kind)];
-        const int bit = std::popcount(e.mask) == 1 ? std::countr_zero(e.mask) : -1;
-        const auto rate = e.kind == Effect::Kind::rate ? e.a : record.rate;
-        record.tensor = first || record.tensor == fault.tensor ? fault.tensor : "";
-        record.effect = first || record.effect == effect ? effect : "";
-        record.bit = first || record.bit == bit ? bit : -1;
-        record.rate = rate;
-        first = false;
-    }
-    return record;
-}
-
 GoldenInput record_of(const GoldenResult& golden) {
     GoldenInput record;
     record.input = golden.input;
@@ -81,12 +53,9 @@ GoldenInput record_of(const GoldenResult& golden) {
         record.correct = golden.top == *golden.label;
     }
     for (const auto& output : golden.outputs) {
-        const auto& value = output.value;
-        if (value.is_tensor() && bits(value.dtype()) > 0) {
-            record.outputs.push_back({output.name,
-                                      value.dtype(),
-                                      value.shape(),
-                                      {value.bytes().begin(), value.bytes().end()}});
+        // What the store does not hold, sequences and strings, is not compared again.
+        if (output.value.is_tensor() && bits(output.value.dtype()) > 0) {
+            record.outputs.push_back(golden_output(output));
         }
     }
     return record;
@@ -121,7 +90,7 @@ public:
         std::vector<FaultRecord> faults;
         for (const auto& result : results) {
             if (recorded_.insert(result.trial).second) {
-                faults.push_back(record_of(campaign_.trial(result.trial)));
+                faults.push_back(fault_record(campaign_.trial(result.trial)));
             }
             count(result);
         }
