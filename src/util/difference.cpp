@@ -4,161 +4,397 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
+#include <bit>
 #include <cmath>
-#include <cstring>
+#include <functional>
+#include <optional>
 
 #include "trocar/error.h"
+#include "util/corners.h"
+#include "util/difference_axes.h"
 #include "util/elements.h"
+#include "util/rank_search.h"
+#include "util/tensor_pair.h"
 
 namespace trocar {
 
 namespace {
 
-constexpr std::size_t block_numbers = 1024;
+using Block = TensorPair::Block;
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double relative_floor = 1e-3;  // of the rms
 
-// Floats in order as integers: neighbours differ by one.
-std::int64_t step_of(Bytes bytes, std::size_t width, std::size_t at) {
-    std::uint64_t code = 0;
-    std::memcpy(&code, bytes.data() + at * width, width);
-    const auto sign = std::uint64_t{1} << (8 * width - 1);
-    const auto magnitude = static_cast<std::int64_t>(code & (sign - 1));
-    return (code & sign) != 0 ? -magnitude : magnitude;
+// Numbers by order of magnitude.
+class Magnitudes {
+public:
+    // Of doubles from 0 on, by their bits: the exponent and four bits of the mantissa.
+    static constexpr int shift = 48;
+    static std::size_t bin_of_double(std::uint64_t bits) { return bits >> shift; }
+    // Of integers: those below 64 alone, others by the highest bit and the five below it.
+    static std::size_t bin_of_integer(std::uint64_t number) {
+        const auto width = static_cast<int>(std::bit_width(number));
+        return width <= 6 ? number
+                          : static_cast<std::size_t>(width - 5) * 32 - 32 + (number >> (width - 6));
+    }
+    static constexpr std::size_t double_bins = std::size_t{0x7ff0} + 1;
+    static constexpr std::size_t integer_bins = 64 + 58 * 32;
+};
+
+// The rank of a share of `count` numbers, from 1: ⌈share · count⌉.
+std::uint64_t rank_of(std::size_t count, std::uint64_t percent) {
+    return count / 100 * percent + (count % 100 * percent + 99) / 100;
 }
 
-// Bytes of one number of a float type whose codes are in order; 0 for other types.
-std::size_t float_width(DType dtype) {
-    if (dtype == DType::c64 || dtype == DType::c128) {
-        return bits(dtype) / 16;
-    }
-    return is_float(dtype) && dtype != DType::f8e8m0 && bits(dtype) % 8 == 0 ? bits(dtype) / 8 : 0;
+// Sums of one block, or of many. Numbers are divided by powers of two first where their squares
+// would not be doubles.
+struct Sums {
+    double off = 0;
+    double rel = 0;
+    double squares = 0;
+    double squares_a = 0;
+    double squares_b = 0;
+    double products = 0;
+    double max_off = 0;
+    double max_rel = 0;
+    double max_a = 0;
+    double max_b = 0;
+};
+
+// Powers of two, by which numbers are multiplied before they are squared.
+struct Scales {
+    double off = 1;
+    double a = 1;
+    double b = 1;
+};
+
+double scale_for(double top) {
+    return top == 0 || std::isinf(top) || (top < 1e140 && top > 1e-140)
+               ? 1
+               : std::ldexp(1.0, -std::max(std::ilogb(top), -1022));
 }
 
 // One comparison under way.
 class Comparison {
 public:
-    Comparison(const Value& a, const Value& b, const Tolerance& tolerance)
-        : a_(a.bytes()), b_(b.bytes()), dtype_(a.dtype()), tolerance_(tolerance) {
-        found_.count = number_count(dtype_, a.element_count());
+    Comparison(const Value& a, const Value& b, const DifferenceOptions& options)
+        : pair_(a, b), shape_(a.shape()), options_(options) {
+        found_.count = pair_.count();
         const auto rms = statistics(a, {.spread = StatisticsOptions::Spread::none}).rms;
         floor_ = std::isfinite(rms) ? relative_floor * rms : 0;
-        width_ = float_width(dtype_);
+        if (options_.detail) {
+            offs_.resize(Magnitudes::double_bins);
+            ulps_.resize(Magnitudes::integer_bins);
+            corners_.emplace();
+        }
     }
 
     Difference run() {
-        std::array<double, block_numbers> left;
-        std::array<double, block_numbers> right;
-        for (std::size_t first = 0; first < found_.count; first += block_numbers) {
-            const auto count = std::min(block_numbers, found_.count - first);
-            decode(dtype_, a_, first, std::span(left).first(count));
-            decode(dtype_, b_, first, std::span(right).first(count));
-            for (std::size_t i = 0; i < count; ++i) {
-                add(first + i, left[i], right[i]);
+        each_block([&](Block& block) {
+            if (block.odd_count > 0) {
+                note_odd(block);
             }
-        }
+            add(block);
+            if (pair_.has_ulps()) {
+                pair_.read_ulps(block);
+                add_ulps(block);
+            }
+            if (options_.detail) {
+                add_detail(block);
+            }
+        });
+        found_.finite = found_.count - odd_;
         finish();
+        if (options_.detail) {
+            finish_detail();
+        }
         return found_;
     }
 
 private:
-    void add(std::size_t at, double a, double b) {
-        if (std::isfinite(a) && std::isfinite(b)) {
-            add_finite(at, a, b);
-            return;
+    void each_block(const std::function<void(Block&)>& work) {
+        for (std::size_t first = 0; first < found_.count; first += TensorPair::block_numbers) {
+            pair_.read(first, std::min(TensorPair::block_numbers, found_.count - first), block_);
+            work(block_);
         }
-        const bool same = a == b || (std::isnan(a) && std::isnan(b));
-        if (same) {
-            return;
-        }
-        ++found_.mismatches;
-        ++(std::isnan(a) != std::isnan(b) ? found_.nan_mismatches : found_.infinity_mismatches);
-        note_worst(at, a, b, std::numeric_limits<double>::infinity());
     }
 
-    void add_finite(std::size_t at, double a, double b) {
-        const double off = std::abs(b - a);
-        ++finite_;
-        sum_ += off;
-        squares_ += off * off;
-        squares_a_ += a * a;
-        squares_b_ += b * b;
-        products_ += a * b;
-        if (off == 0) {
-            return;
-        }
-        const double scale = std::max(std::abs(a), floor_);
-        max_rel_ = std::max(max_rel_, scale > 0 ? off / scale : Difference::none);
-        if (off > tolerance_.atol + tolerance_.rtol * std::abs(a)) {
+    void note_odd(const Block& block) {
+        using Odd = TensorPair::Odd;
+        odd_ += block.odd_count;
+        for (std::size_t i = 0; i < block.count; ++i) {
+            if (block.odd[i] == Odd::no || block.odd[i] == Odd::same) {
+                continue;
+            }
+            const bool nan = block.odd[i] == Odd::nan;
+            auto& first = nan ? found_.first_nan : found_.first_infinity;
+            first = first.value_or((block.first + i) / pair_.per_element());
+            worst_odd_ = worst_odd_.value_or(block.first + i);
+            ++(nan ? found_.nan_mismatches : found_.infinity_mismatches);
             ++found_.mismatches;
         }
-        note_worst(at, a, b, off);
-        if (width_ != 0) {
-            const auto steps = step_of(b_, width_, at) - step_of(a_, width_, at);
-            max_ulp_ = std::max(max_ulp_, static_cast<std::uint64_t>(std::abs(steps)));
+    }
+
+    void add(const Block& block) {
+        Sums sums;
+        for (std::size_t i = 0; i < block.count; ++i) {
+            const double a = block.a[i];
+            const double b = block.b[i];
+            const double off = block.off[i];
+            const double scale = std::max(std::abs(a), floor_);
+            const double rel = off == 0 ? 0 : off / scale;
+            sums.off += off;
+            sums.rel += rel;
+            sums.squares += off * off;
+            sums.squares_a += a * a;
+            sums.squares_b += b * b;
+            sums.products += a * b;
+            sums.max_off = std::max(sums.max_off, off);
+            sums.max_rel = std::max(sums.max_rel, rel);
+            sums.max_a = std::max(sums.max_a, std::abs(a));
+            sums.max_b = std::max(sums.max_b, std::abs(b));
+            found_.mismatches += exceeds(std::abs(a), off, options_.tolerance) ? 1 : 0;
+        }
+        if (sums.max_off > sums_.max_off) {
+            const auto* const end = block.off.data() + block.count;
+            const auto* const at = std::find(block.off.data(), end, sums.max_off);
+            worst_ = block.first + static_cast<std::size_t>(at - block.off.data());
+        }
+        merge(sums);
+    }
+
+    void merge(const Sums& more) {
+        sums_.off += more.off;
+        sums_.rel += more.rel;
+        sums_.squares += more.squares;
+        sums_.squares_a += more.squares_a;
+        sums_.squares_b += more.squares_b;
+        sums_.products += more.products;
+        sums_.max_off = std::max(sums_.max_off, more.max_off);
+        sums_.max_rel = std::max(sums_.max_rel, more.max_rel);
+        sums_.max_a = std::max(sums_.max_a, more.max_a);
+        sums_.max_b = std::max(sums_.max_b, more.max_b);
+    }
+
+    void add_ulps(const Block& block) {
+        for (std::size_t i = 0; i < block.count; ++i) {
+            max_ulp_ = std::max(max_ulp_, block.ulps[i]);
         }
     }
 
-    void note_worst(std::size_t at, double a, double b, double off) {
-        if (off > worst_off_) {
-            worst_off_ = off;
-            found_.worst = at;
-            found_.worst_a = a;
-            found_.worst_b = b;
+    void add_detail(const Block& block) {
+        for (std::size_t i = 0; i < block.count; ++i) {
+            ++offs_[Magnitudes::bin_of_double(std::bit_cast<std::uint64_t>(block.off[i]))];
+            zeros_ += block.off[i] == 0 ? 1 : 0;
+            corners_->add(std::abs(block.a[i]), block.off[i]);
         }
-        if (std::isfinite(off)) {
-            max_abs_ = std::max(max_abs_, off);
+        for (std::size_t i = 0; i < block.count && pair_.has_ulps(); ++i) {
+            ++ulps_[Magnitudes::bin_of_integer(block.ulps[i])];
         }
+    }
+
+    // Squares that are no doubles are made of smaller or larger numbers.
+    Scales rescale() {
+        const Scales scales{scale_for(sums_.max_off), scale_for(sums_.max_a),
+                            scale_for(sums_.max_b)};
+        if (scales.off == 1 && scales.a == 1 && scales.b == 1) {
+            return scales;
+        }
+        sums_.off = sums_.squares = sums_.squares_a = sums_.squares_b = sums_.products = 0;
+        each_block([&](const Block& block) {
+            for (std::size_t i = 0; i < block.count; ++i) {
+                const double a = block.a[i] * scales.a;
+                const double b = block.b[i] * scales.b;
+                const double off = block.off[i] * scales.off;
+                sums_.off += off;
+                sums_.squares += off * off;
+                sums_.squares_a += a * a;
+                sums_.squares_b += b * b;
+                sums_.products += a * b;
+            }
+        });
+        return scales;
     }
 
     void finish() {
-        if (width_ != 0) {
-            found_.max_ulp = max_ulp_;
-        }
-        if (finite_ == 0) {
+        note_worst();
+        if (found_.finite == 0) {
             return;
         }
-        found_.max_abs = max_abs_;
-        found_.mean_abs = sum_ / static_cast<double>(finite_);
-        found_.max_rel = max_rel_;
-        found_.sqnr_db = squares_ == 0 ? std::numeric_limits<double>::infinity()
-                                       : 10 * std::log10(squares_a_ / squares_);
-        if (squares_a_ > 0 && squares_b_ > 0) {
-            const double cosine = products_ / std::sqrt(squares_a_) / std::sqrt(squares_b_);
+        const auto finite = static_cast<double>(found_.finite);
+        if (pair_.has_ulps()) {
+            found_.max_ulp = max_ulp_;
+        }
+        found_.max_abs = sums_.max_off;
+        found_.max_rel = sums_.max_rel;
+        found_.mean_rel = sums_.rel / finite;
+        const auto scales = rescale();
+        found_.mean_abs = sums_.off / finite / scales.off;
+        const double rmse = std::sqrt(sums_.squares / finite);
+        found_.rmse = rmse / scales.off;
+        found_.mse = scales.off == 1 ? sums_.squares / finite : found_.rmse * found_.rmse;
+        fill_ratios(rmse, scales);
+        if (sums_.squares_a > 0 && sums_.squares_b > 0) {
+            const double cosine =
+                sums_.products / std::sqrt(sums_.squares_a) / std::sqrt(sums_.squares_b);
             found_.cosine = std::clamp(cosine, -1.0, 1.0);
         }
     }
 
-    Bytes a_;
-    Bytes b_;
-    DType dtype_;
-    Tolerance tolerance_;
+    // `rmse` is scaled. Logarithms are taken apart: ratios of extremes are no doubles.
+    void fill_ratios(double rmse, const Scales& scales) {
+        if (sums_.max_off == 0) {
+            found_.normalized_l2 = 0;
+            found_.sqnr_db = found_.psnr_db = infinity;
+            return;
+        }
+        const double apart = 20 * (std::log10(scales.off) - std::log10(scales.a));
+        const double ratio = sums_.squares_a / sums_.squares;
+        found_.normalized_l2 = std::sqrt(sums_.squares / sums_.squares_a) / scales.off * scales.a;
+        found_.sqnr_db = 10 * std::log10(ratio) + apart;
+        found_.psnr_db = 20 * (std::log10(sums_.max_a) - std::log10(rmse) + std::log10(scales.off));
+    }
+
+    void note_worst() {
+        if (!worst_odd_ && sums_.max_off == 0) {
+            return;
+        }
+        const auto at = worst_odd_.value_or(worst_);
+        found_.worst = at / pair_.per_element();
+        decode(pair_.dtype(), pair_.a(), at, std::span(&found_.worst_a, 1));
+        decode(pair_.dtype(), pair_.b(), at, std::span(&found_.worst_b, 1));
+    }
+
+    void finish_detail() {
+        found_.corners = corners_->finish();
+        compare_rows(pair_, shape_, options_.top_k, found_);
+        find_worst_channel(pair_, shape_, options_.tolerance, found_);
+        if (found_.finite == 0) {
+            return;
+        }
+        offs_[0] -= zeros_;
+        fill_histogram();
+        search_ranks();
+    }
+
+    void fill_histogram() {
+        found_.histogram[0] = zeros_ - odd_;
+        for (std::size_t bin = 0; bin < offs_.size(); ++bin) {
+            const auto exponent = static_cast<std::int64_t>(bin >> (52 - Magnitudes::shift)) - 1023;
+            const auto place =
+                std::clamp<std::int64_t>(exponent + 65, 1, Difference::histogram_bins - 1);
+            found_.histogram[static_cast<std::size_t>(place)] += offs_[bin];
+        }
+    }
+
+    // Where the number of a rank is, when `zeros` are before all that are in the bins.
+    template <class Low>
+    static std::optional<RankSearch> search(std::uint64_t rank, std::uint64_t zeros,
+                                            const std::vector<std::uint64_t>& bins,
+                                            const Low& low) {
+        if (rank <= zeros) {
+            return std::nullopt;
+        }
+        rank -= zeros;
+        std::size_t bin = 0;
+        while (bins[bin] < rank) {
+            rank -= bins[bin++];
+        }
+        const auto [first, width] = low(bin);
+        return RankSearch(rank, first, width, bins[bin]);
+    }
+
+    void search_ranks() {
+        const auto low_double = [](std::size_t bin) {
+            return std::pair(std::uint64_t{bin} << Magnitudes::shift, Magnitudes::shift);
+        };
+        const auto low_integer = [](std::size_t bin) {
+            const auto width = bin < 64 ? 0 : static_cast<int>((bin - 64) / 32) + 1;
+            const auto top = bin < 64 ? bin : (bin - 64) % 32 + 32;
+            return std::pair(std::uint64_t{top} << width, width);
+        };
+        const auto zeros = zeros_ - odd_;
+        auto p50 = search(rank_of(found_.finite, 50), zeros, offs_, low_double);
+        auto p99 = search(rank_of(found_.finite, 99), zeros, offs_, low_double);
+        std::optional<RankSearch> ulp;
+        if (pair_.has_ulps()) {
+            const auto same = ulps_[0] - odd_;
+            ulps_[0] = 0;
+            ulp = search(rank_of(found_.finite, 99), same, ulps_, low_integer);
+        }
+        const auto open = [](const std::optional<RankSearch>& one) { return one && !one->found(); };
+        while (open(p50) || open(p99) || open(ulp)) {
+            pass(open(p50) ? &*p50 : nullptr, open(p99) ? &*p99 : nullptr,
+                 open(ulp) ? &*ulp : nullptr);
+        }
+        const auto number = [](const std::optional<RankSearch>& one) {
+            return one ? one->number() : 0;
+        };
+        found_.p50_abs = std::bit_cast<double>(number(p50));
+        found_.p99_abs = std::bit_cast<double>(number(p99));
+        if (pair_.has_ulps()) {
+            found_.p99_ulp = number(ulp);
+        }
+    }
+
+    void pass(RankSearch* p50, RankSearch* p99, RankSearch* ulp) {
+        std::array<std::uint64_t, TensorPair::block_numbers> bits;
+        each_block([&](Block& block) {
+            std::transform(block.off.begin(), block.off.begin() + block.count, bits.begin(),
+                           [](double off) { return std::bit_cast<std::uint64_t>(off); });
+            for (auto* search : {p50, p99}) {
+                if (search != nullptr) {
+                    search->add(std::span(bits).first(block.count));
+                }
+            }
+            if (ulp != nullptr) {
+                pair_.read_ulps(block);
+                ulp->add(std::span(block.ulps).first(block.count));
+            }
+        });
+        for (auto* search : {p50, p99, ulp}) {
+            if (search != nullptr) {
+                search->end_pass();
+            }
+        }
+    }
+
+    TensorPair pair_;
+    Shape shape_;
+    DifferenceOptions options_;
     Difference found_;
-    std::size_t width_ = 0;
+    Block block_;
     double floor_ = 0;
-    std::size_t finite_ = 0;
-    double sum_ = 0;
-    double squares_ = 0;
-    double squares_a_ = 0;
-    double squares_b_ = 0;
-    double products_ = 0;
-    double max_abs_ = 0;
-    double max_rel_ = 0;
-    double worst_off_ = 0;
+    Sums sums_;
+    std::size_t odd_ = 0;
+    std::size_t worst_ = 0;
+    std::optional<std::size_t> worst_odd_;
     std::uint64_t max_ulp_ = 0;
+    std::uint64_t zeros_ = 0;  // differences that are 0, those of what is not finite included
+    std::vector<std::uint64_t> offs_;
+    std::vector<std::uint64_t> ulps_;
+    std::optional<CornerSearch> corners_;  // with detail
 };
 
 }  // namespace
 
-Difference difference(const Value& a, const Value& b, const Tolerance& tolerance) {
+Difference difference(const Value& a, const Value& b, const DifferenceOptions& options) {
     if (!has_statistics(a) || !has_statistics(b) || a.dtype() != b.dtype() ||
         a.shape() != b.shape()) {
         throw Error(Fault::usage, fmt::format("{} and {} cannot be compared number by number",
                                               value_text(a), value_text(b)));
     }
-    auto found = Comparison(a, b, tolerance).run();
+    auto found = Comparison(a, b, options).run();
     found.same_bits = std::equal(a.bytes().begin(), a.bytes().end(), b.bytes().begin());
     return found;
+}
+
+Difference difference(const Value& a, const Value& b, const Tolerance& tolerance) {
+    return difference(a, b, DifferenceOptions{.tolerance = tolerance, .detail = false});
+}
+
+double Difference::histogram_low(std::size_t bin) {
+    return bin < 2 ? 0 : std::ldexp(1.0, static_cast<int>(bin) - 65);
 }
 
 std::string element_index(const Shape& shape, std::size_t place) {
