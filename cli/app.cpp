@@ -122,7 +122,7 @@ int work(const Verb& verb, const std::vector<Verb>& all, const std::vector<std::
     parse(verb.name, declarations, arguments);
     check(common);
     const Destinations destinations(common);
-    CommandContext context(common, console);
+    CommandContext context(common, console, verb.several_engines);
     auto answer = answer_with(context);
     context.end_progress();
     if (const auto* text = std::get_if<std::string>(&answer)) {

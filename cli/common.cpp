@@ -21,7 +21,7 @@ void declare(Declarations& declarations, Common& common) {
     declarations.option("--width", common.width, "N",
                         "Columns of the text; 0: no limit; when not given, those of the terminal");
     declarations.begin(Group::engine);
-    declarations.option("--engine", common.engine, "NAME[:PATH][,KEY=VALUE...]",
+    declarations.option("--engine", common.engines, "NAME[:PATH][,KEY=VALUE...]",
                         "Engine to run on, where it stands, and options for it, such as "
                         "provider=cuda; `trocar engines` lists what is here");
     declarations.option("--threads", common.threads, "N",

@@ -16,7 +16,7 @@ struct Common {
     std::vector<std::string> reports;
     std::string colour = "auto";
     std::int64_t width = -1;  // -1: that of the terminal
-    std::string engine;
+    std::vector<std::string> engines;  // one, but for tools that compare several
     std::int64_t threads = 0;
     std::string format;
     std::int64_t seed = 0;

@@ -19,11 +19,12 @@ namespace trocar::cli {
 class CommandContext : public Context {
 public:
     // Throws Error(usage) when --engine cannot be understood.
-    CommandContext(const Common& common, Console console);
+    CommandContext(const Common& common, Console console, bool several_engines = false);
 
     Model load(const std::filesystem::path& path) override;
     std::shared_ptr<Engine> engine() override;
     const EngineOptions& engine_options() const override;
+    std::vector<std::string> engines() const override;
     std::uint64_t seed() const override { return static_cast<std::uint64_t>(common_.seed); }
     int threads() const override { return threads_; }
     int verbosity() const override { return common_.verbosity(); }

@@ -21,6 +21,7 @@ Verb verb_of(const Command& tool, const std::string& parent) {
     verb.is_tool = true;
     verb.parent = parent;
     verb.has_work = tool.bind != nullptr;
+    verb.several_engines = tool.several_engines;
     verb.bind = [bind = tool.bind](Declarations& declarations, const std::vector<Verb>&) -> Work {
         return bind ? Work(bind(declarations)) : Work();
     };

@@ -24,6 +24,7 @@ struct Verb {
     std::function<Work(Declarations&, const std::vector<Verb>& all)> bind;
     // Of a tool's command, whose name is "TOOL COMMAND": the tool.
     std::string parent = {};
+    bool several_engines = false;
     bool has_work = true;  // false: a tool that does nothing without one of its commands
 
     std::string last_name() const { return name.substr(name.rfind(' ') + 1); }

@@ -47,6 +47,9 @@ public:
     virtual Model load(const std::filesystem::path& path) = 0;  // honours --format
     virtual std::shared_ptr<Engine> engine() = 0;  // as --engine and --threads say; opened once
     virtual const EngineOptions& engine_options() const = 0;
+    // All that --engine said, as texts, for a tool with Command::several_engines; for such a tool
+    // engine_options() says only what does not depend on them.
+    virtual std::vector<std::string> engines() const { return {}; }
     virtual std::uint64_t seed() const = 0;
     virtual int threads() const = 0;    // resolved: ≥ 1
     virtual int verbosity() const = 0;  // -1 quiet, 0, 1 verbose
@@ -74,6 +77,7 @@ struct Command {
     std::function<Report(Context&)> (*bind)(Args& args);
     // What may follow the name instead: `trocar NAME COMMAND`. They have none of their own.
     std::span<const Command* const> commands = {};
+    bool several_engines = false;  // --engine may be given more than once
 };
 
 std::span<const Command* const> commands();

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <map>
 
-#include "campaign/svg.h"
+#include "util/svg.h"
 #include "campaign/tally.h"
 #include "util/display.h"
 

@@ -17,6 +17,7 @@
 #include <mutex>
 
 #include "trocar/error.h"
+#include "util/process.h"
 
 namespace trocar {
 
@@ -133,11 +134,6 @@ int settle_child(pid_t parent, int socket, int noise) {
     return child_socket;
 }
 
-std::string signal_name(int signal) {
-    const char* name = ::sigabbrev_np(signal);
-    return name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", signal);
-}
-
 }  // namespace
 
 Isolated::Isolated(const std::function<Work(const Log&)>& prepare, Options options)
@@ -213,7 +209,8 @@ int Isolated::reap(std::chrono::milliseconds patience) {
     return status;
 }
 
-void Isolated::fail(const std::string& how) {
+void Isolated::fail(End end, const std::string& how) {
+    end_ = end;
     failure_ = fmt::format("{} while {}", how, options_.doing);
     throw Error(Fault::engine, failure_);
 }
@@ -221,9 +218,11 @@ void Isolated::fail(const std::string& how) {
 void Isolated::fail_dead() {
     const int status = reap(std::chrono::seconds(2));
     if (WIFSIGNALED(status)) {
-        fail(fmt::format("the engine crashed ({})", signal_name(WTERMSIG(status))));
+        fail(End::crashed,
+             fmt::format("the engine crashed ({})", signal_name(WTERMSIG(status))));
     }
-    fail(fmt::format("the engine's process ended (exit code {})", WEXITSTATUS(status)));
+    fail(End::exited,
+         fmt::format("the engine's process ended (exit code {})", WEXITSTATUS(status)));
 }
 
 void Isolated::log_noise() {
@@ -272,10 +271,20 @@ Message Isolated::answer() {
                 options_.timeout - (Clock::now() - start));
             if (left.count() <= 0) {
                 reap({});
-                fail(fmt::format("the engine gave no answer within {:g} s",
+                fail(End::silent,
+                     fmt::format("the engine gave no answer within {:g} s",
                                  static_cast<double>(options_.timeout.count()) / 1000));
             }
             wait = static_cast<int>(std::min<std::int64_t>(left.count(), 1 << 30));
+        }
+        if (options_.memory_limit > 0) {
+            constexpr int watch_ms = 20;
+            wait = wait < 0 ? watch_ms : std::min(wait, watch_ms);
+            if (resident_bytes(child_) > options_.memory_limit) {
+                reap({});
+                fail(End::over_memory, fmt::format("the engine's process took more than {} MiB",
+                                                   options_.memory_limit >> 20));
+            }
         }
         pollfd sources[2]{{socket_.get(), POLLIN, 0}, {noise_.get(), POLLIN, 0}};
         if (::poll(sources, 2, wait) <= 0) {

@@ -24,6 +24,7 @@ public:
     struct Options {
         Log log;                               // lines from the child; may be empty
         std::chrono::milliseconds timeout{0};  // for one answer; 0: wait as long as it takes
+        std::uint64_t memory_limit = 0;        // resident bytes, watched; 0: none
         std::string doing =
             "running the model";  // for messages: "the engine crashed (SIGSEGV) while …"
     };
@@ -41,6 +42,9 @@ public:
     // ended or took too long; from then on every call does.
     std::vector<NamedValue> run(const std::vector<NamedValue>& inputs);
 
+    // What became of the child.
+    enum class End { none, crashed, exited, silent, over_memory };
+    End end() const { return end_; }
     bool alive() const { return child_ > 0; }
     pid_t child() const { return child_; }
 
@@ -48,7 +52,7 @@ private:
     Message answer();
     void read_noise();
     void log_noise();
-    [[noreturn]] void fail(const std::string& how);
+    [[noreturn]] void fail(End end, const std::string& how);
     [[noreturn]] void fail_dead();
     int reap(std::chrono::milliseconds patience);
 
@@ -58,6 +62,7 @@ private:
     Descriptor noise_;        // the child's stdout and stderr
     std::string noise_line_;  // begun, not ended
     std::string failure_;     // why there is no child
+    End end_ = End::none;
 };
 
 }  // namespace trocar

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -24,5 +25,9 @@ std::string_view trim(std::string_view text);
 
 // "1 op", "3 ops": a number with its noun.
 std::string counted(std::size_t count, std::string_view noun);
+
+// "512", "512M", "512 MiB", "1.5GB": K, M, G and T are powers of 1024, kB to TB of 1000. Nothing
+// when it is no size.
+std::optional<std::uint64_t> parse_size(std::string_view text);
 
 }  // namespace trocar

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-namespace trocar::campaign {
+namespace trocar {
 
 // A picture being drawn: plain shapes and text, nothing from outside of the file.
 class Svg {
@@ -29,4 +29,4 @@ private:
 // without colours too.
 std::string heat(double share);
 
-}  // namespace trocar::campaign
+}  // namespace trocar

@@ -1,4 +1,4 @@
-#include "campaign/svg.h"
+#include "util/svg.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 
 #include "util/display.h"
 
-namespace trocar::campaign {
+namespace trocar {
 
 namespace {
 
@@ -73,4 +73,4 @@ std::string heat(double share) {
     return fmt::format("#{:02x}{:02x}{:02x}", mixed(0), mixed(1), mixed(2));
 }
 
-}  // namespace trocar::campaign
+}  // namespace trocar

@@ -1,0 +1,347 @@
+#include "trocar/bisect.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "trocar/error.h"
+
+namespace trocar {
+
+namespace {
+
+constexpr std::size_t deepest = 8;  // bodies in bodies
+
+std::vector<NamedValue> named(const Graph& graph, const std::vector<TensorId>& ids,
+                              std::span<const Value> values) {
+    std::vector<NamedValue> all;
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+        all.push_back({graph.tensor(ids[i]).name, values[i]});
+    }
+    return all;
+}
+
+class Search {
+public:
+    Search(const Model& model, const Model* other, const SideOptions& reference,
+           const SideOptions& second, const std::vector<NamedValue>& inputs,
+           const BisectOptions& options)
+        : chain_(model), other_(other), inputs_(inputs), options_(options) {
+        Side::Build build;
+        if (other != nullptr) {
+            build = [this](const Part& part, std::span<const Value> values) {
+                return matching_part(chain_, part, *other_, values);
+            };
+        }
+        sides_.emplace_back(chain_, reference);
+        sides_.emplace_back(chain_, second, build);
+        for (const auto& side : sides_) {
+            found_.sides.push_back(side.label());
+        }
+    }
+
+    Bisection run() {
+        if (chain_.size() == 0) {
+            throw Error(Fault::input, "the model has no op that is run");
+        }
+        compare_whole();
+        compare_layers();
+        if (!found_.complete) {
+            return std::move(found_);
+        }
+        const bool whole_differs = found_.whole.verdict == Verdict::fail ||
+                                   found_.whole.verdict == Verdict::warn;
+        if (!found_.reference.empty()) {
+            found_.found = Bisection::Found::layer;
+            build_models(parts_[found_.culprit.number]);
+        } else if (whole_differs) {
+            narrow();
+        }
+        return std::move(found_);
+    }
+
+private:
+    const Graph& graph() const { return chain_.model().graph; }
+
+    std::vector<Value> given(const Part& part) const {
+        std::vector<Value> values;
+        for (const auto id : part.inputs) {
+            const auto& tensor = graph().tensor(id);
+            Value value = tensor.constant ? Value::of(*tensor.constant) : Value();
+            for (const auto& input : inputs_) {
+                value = input.name == tensor.name ? fit_optional(input.value, tensor.type) : value;
+            }
+            values.push_back(value);
+        }
+        return values;
+    }
+
+    // A run of neighbours in one program on both sides, on the same values.
+    struct Both {
+        PartRun reference;
+        PartRun second;
+        LayerComparison difference;
+    };
+    Both run_both(const Part& part, const std::vector<Value>& values) {
+        Both both;
+        both.reference = sides_[0].run(part, values);
+        if (both.reference.end != RunEnd::done) {
+            both.difference.end = both.reference.end;
+            both.difference.reason = fmt::format("the reference: {}", both.reference.reason);
+            return both;
+        }
+        std::vector<Type> types;
+        for (const auto& output : both.reference.outputs) {
+            types.push_back(type_of(output));
+        }
+        both.second = sides_[1].run(part, values, types);
+        if (both.second.end == RunEnd::done) {
+            both.difference = compare_outputs(chain_, part, values, both.reference.outputs,
+                                              both.second.outputs);
+        }
+        both.difference.end = both.second.end;
+        both.difference.reason = both.second.reason;
+        both.difference.side = 1;
+        judge(both.difference, describe_layer(chain_, part, 0), options_.judging);
+        return both;
+    }
+
+    void compare_whole() {
+        if (options_.progress) {
+            options_.progress("the whole model", 0, 1);
+        }
+        const auto part = chain_.part(0, chain_.size() - 1);
+        found_.whole = run_both(part, given(part)).difference;
+    }
+
+    void compare_layers() {
+        PartsOptions how;
+        if (other_ != nullptr) {
+            how.may_end = shared_places(chain_, *other_);
+        }
+        parts_ = make_parts(chain_, how);
+        CompareOptions options;
+        options.judging = options_.judging;
+        options.progress = [&](std::size_t done, std::size_t total) {
+            if (options_.progress && !options_.progress("layers", done, total)) {
+                found_.complete = false;
+            }
+        };
+        options.on_result = [&](const LayerComparison&) { return found_.complete; };
+        options.on_values = [&](const LayerComparison& result, std::span<const Value> inputs,
+                                std::span<const Value> reference, std::span<const Value> second) {
+            const auto& part = parts_[result.layer];
+            if (result.verdict != Verdict::fail) {
+                return;
+            }
+            if (!found_.reference.empty()) {
+                found_.also.push_back(
+                    fmt::format("{} '{}'", part.type, part.name));
+                return;
+            }
+            take(part, result, inputs, reference, second);
+        };
+        found_.layers = compare(chain_, parts_, sides_, {inputs_}, options);
+        for (const auto& result : found_.layers.results) {
+            if (!result.cumulative && result.end != RunEnd::done) {
+                found_.notes.push_back(fmt::format(
+                    "layer {} ({} '{}') could not be compared: {}", result.layer,
+                    parts_[result.layer].type, parts_[result.layer].name, result.reason));
+            }
+        }
+    }
+
+    void take(const Part& part, const LayerComparison& result, std::span<const Value> inputs,
+              std::span<const Value> reference, std::span<const Value> second) {
+        found_.difference = result;
+        found_.culprit = describe_layer(chain_, part, result.layer);
+        found_.inputs = named(graph(), part.inputs, inputs);
+        found_.reference = named(graph(), part.outputs, reference);
+        found_.other = named(graph(), part.outputs, second);
+    }
+
+    void build_models(const Part& part) {
+        std::vector<Value> values;
+        for (const auto& input : found_.inputs) {
+            values.push_back(input.value);
+        }
+        found_.reference_model = chain_.extract(part, values);
+        found_.other_model =
+            other_ == nullptr ? clone(found_.reference_model)
+                              : matching_part(chain_, part, *other_, values);
+    }
+
+    const LayerComparison* last_cumulative() const {
+        const LayerComparison* last = nullptr;
+        for (const auto& result : found_.layers.results) {
+            last = result.cumulative ? &result : last;
+        }
+        return last;
+    }
+
+    // The whole differs, and no layer does when it is run alone.
+    void narrow() {
+        const auto* arriving = last_cumulative();
+        if (arriving != nullptr && arriving->verdict == Verdict::fail) {
+            accumulate();
+            return;
+        }
+        found_.notes.emplace_back(
+            "cutting the model changes the result: op by op both sides agree, in one piece they "
+            "do not; the search went on with ops compiled together");
+        fused();
+    }
+
+    void accumulate() {
+        found_.found = Bisection::Found::accumulated;
+        const LayerComparison* first = nullptr;
+        const LayerComparison* worst = nullptr;
+        for (const auto& result : found_.layers.results) {
+            if (result.cumulative && result.verdict == Verdict::fail && first == nullptr) {
+                first = &result;
+            }
+            if (!result.cumulative && result.verdict != Verdict::incomparable &&
+                (worst == nullptr || relative_error(result) > relative_error(*worst))) {
+                worst = &result;
+            }
+        }
+        const auto* shown = worst != nullptr ? worst : first;
+        if (shown == nullptr) {
+            return;
+        }
+        const auto& part = parts_[shown->layer];
+        found_.culprit = describe_layer(chain_, part, shown->layer);
+        found_.difference = *shown;
+        if (first != nullptr) {
+            found_.notes.push_back(fmt::format(
+                "no layer is off by more than its tolerance alone; the error that arrives first "
+                "is at layer {} ({} '{}'), and layer {} adds most",
+                first->layer, parts_[first->layer].type, parts_[first->layer].name, shown->layer));
+        }
+        // The smallest thing that shows it is all up to there.
+        const auto all = chain_.part(0, parts_[first != nullptr ? first->layer : shown->layer].last);
+        keep_part(all, given(all));
+    }
+
+    void keep_part(const Part& part, const std::vector<Value>& values) {
+        auto both = run_both(part, values);
+        if (both.difference.end != RunEnd::done) {
+            return;
+        }
+        take(part, both.difference, values, both.reference.outputs, both.second.outputs);
+        build_models(part);
+    }
+
+    static bool differs(const LayerComparison& difference) {
+        return difference.verdict == Verdict::fail || difference.verdict == Verdict::warn;
+    }
+
+    // The shortest run of layers that differs when it is compiled in one piece: first its end, then
+    // its beginning.
+    void fused() {
+        std::size_t probes = 0;
+        const auto tell = [&] {
+            if (options_.progress && !options_.progress("layers compiled together", probes++, 0)) {
+                found_.complete = false;
+            }
+            return found_.complete;
+        };
+        const auto from_to = [&](std::size_t first, std::size_t last) {
+            return chain_.part(parts_[first].first, parts_[last].last);
+        };
+        const auto differs_between = [&](std::size_t first, std::size_t last) {
+            const auto part = from_to(first, last);
+            return differs(run_both(part, values_at(part)).difference);
+        };
+        std::size_t end = parts_.size() - 1;
+        for (std::size_t low = 0; low < end && tell();) {
+            const auto middle = low + (end - low) / 2;
+            if (differs_between(0, middle)) {
+                end = middle;
+            } else {
+                low = middle + 1;
+            }
+        }
+        // The later it may begin, the smaller the part.
+        std::size_t begin = 0;
+        for (std::size_t high = end; begin < high && tell();) {
+            const auto middle = begin + (high - begin + 1) / 2;
+            if (differs_between(middle, end)) {
+                begin = middle;
+            } else {
+                high = middle - 1;
+            }
+        }
+        if (!found_.complete) {
+            return;
+        }
+        const auto part = from_to(begin, end);
+        keep_part(part, values_at(part));
+        found_.found = Bisection::Found::fused;
+    }
+
+    // What the reference gives a part in a run of all before it in one piece.
+    std::vector<Value> values_at(const Part& part) {
+        if (part.first == 0) {
+            return given(part);
+        }
+        const auto before = chain_.part(0, part.first - 1);
+        const auto run = sides_[0].run(before, given(before));
+        auto values = given(part);
+        for (std::size_t i = 0; i < part.inputs.size(); ++i) {
+            for (std::size_t k = 0; k < before.outputs.size() && k < run.outputs.size(); ++k) {
+                if (before.outputs[k] == part.inputs[i]) {
+                    values[i] = run.outputs[k];
+                }
+            }
+        }
+        return values;
+    }
+
+    Chain chain_;
+    const Model* other_;
+    std::vector<NamedValue> inputs_;
+    const BisectOptions& options_;
+    std::vector<Side> sides_;
+    std::vector<Part> parts_;
+    Bisection found_;
+};
+
+}  // namespace
+
+Bisection bisect(const Model& model, const Model* other, const SideOptions& reference,
+                 const SideOptions& second, const std::vector<NamedValue>& inputs,
+                 const BisectOptions& options) {
+    auto found = Search(model, other, reference, second, inputs, options).run();
+    // A body is opened as long as the culprit is one, and what is in it shows the difference too.
+    for (std::size_t depth = 0; depth < deepest && found.found == Bisection::Found::layer;
+         ++depth) {
+        std::string branch;
+        auto left = open_branch(found.reference_model, found.inputs, branch);
+        auto right = open_branch(found.other_model, found.inputs, branch);
+        if (!left || !right) {
+            break;
+        }
+        const bool same_model = other == nullptr;
+        auto inner = Search(*left, same_model ? nullptr : &*right, reference, second, found.inputs,
+                            options)
+                         .run();
+        inner.path = found.path;
+        inner.path.push_back(fmt::format("{} '{}' {}", found.culprit.type, found.culprit.name,
+                                         branch));
+        if (inner.found == Bisection::Found::nothing) {
+            found.notes.push_back(
+                fmt::format("inside of {} no op differs alone", inner.path.back()));
+            break;
+        }
+        inner.whole = found.whole;
+        inner.layers = found.layers;
+        inner.also.insert(inner.also.end(), found.also.begin(), found.also.end());
+        inner.notes.insert(inner.notes.begin(), found.notes.begin(), found.notes.end());
+        found = std::move(inner);
+    }
+    return found;
+}
+
+}  // namespace trocar

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "trocar/lab.h"
+
+namespace trocar::lab {
+
+inline constexpr int schema = 1;
+inline constexpr const char* manifest_file = "manifest.json";
+inline constexpr const char* error_file = "error.txt";
+inline constexpr const char* model_file = "model.onnx";
+inline constexpr const char* results_folder = "results";
+inline constexpr const char* result_file = "result.json";
+
+std::string lab_json(const Lab& lab, const SplitOptions& options);
+std::string layer_json(const Lab& lab, const LabLayer& layer);
+// Fills what the layer's own manifest tells. Throws Error(input).
+void read_layer(const std::filesystem::path& folder, LabLayer& layer);
+
+// The value of the first file that is there, after its hash was looked at. Throws Error(input) when
+// none is, or it was changed.
+Value load_value(const std::filesystem::path& layer, const LabValue& value);
+
+// A file in a folder of a lab; throws Error(input) when the name leads out of it.
+std::filesystem::path inside(const std::filesystem::path& folder, const std::string& name);
+
+// Results of a layer under a name.
+std::filesystem::path result_path(const Lab& lab, const LabLayer& layer, const std::string& name,
+                                  bool cumulative);
+
+struct StoredResult {
+    RunEnd end = RunEnd::failed;
+    std::string reason;
+    std::string side;  // label
+    std::string model_sha256;
+    double seconds = 0;
+    std::vector<std::vector<std::string>> outputs;  // files by sample, relative to the result
+};
+std::string result_json(const StoredResult& result);
+std::optional<StoredResult> read_result(const std::filesystem::path& folder);
+
+}  // namespace trocar::lab
