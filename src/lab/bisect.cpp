@@ -27,7 +27,12 @@ public:
     Search(const Model& model, const Model* other, const SideOptions& reference,
            const SideOptions& second, const std::vector<NamedValue>& inputs,
            const BisectOptions& options)
-        : chain_(model), other_(other), inputs_(inputs), options_(options) {
+        : chain_(model),
+          other_(other),
+          inputs_(inputs),
+          options_(options),
+          exact_(other != nullptr && reference.command.empty() && reference.text == second.text &&
+                 !options.judging.rtol && !options.judging.atol) {
         Side::Build build;
         if (other != nullptr) {
             build = [this](const Part& part, std::span<const Value> values) {
@@ -55,6 +60,13 @@ public:
         if (!found_.reference.empty()) {
             found_.found = Bisection::Found::layer;
             build_models(parts_[found_.culprit.number]);
+            if (found_badness_ == 1) {
+                for (auto& tensor : found_.difference.tensors) {
+                    tensor.tolerance = {};
+                }
+                found_.notes.emplace_back(
+                    "the difference is within the tolerance, but the same engine gives other bits");
+            }
         } else if (whole_differs) {
             narrow();
         }
@@ -115,6 +127,18 @@ private:
         found_.whole = run_both(part, given(part)).difference;
     }
 
+    // FAIL before WARN; where nothing but the model is another one, even other bits count.
+    int badness(const LayerComparison& result) const {
+        if (result.verdict == Verdict::fail || result.verdict == Verdict::warn) {
+            return result.verdict == Verdict::fail ? 3 : 2;
+        }
+        const bool other_bits = std::any_of(
+            result.tensors.begin(), result.tensors.end(), [](const TensorComparison& tensor) {
+                return tensor.difference && !tensor.difference->same_bits;
+            });
+        return exact_ && other_bits ? 1 : 0;
+    }
+
     void compare_layers() {
         PartsOptions how;
         if (other_ != nullptr) {
@@ -132,14 +156,18 @@ private:
         options.on_values = [&](const LayerComparison& result, std::span<const Value> inputs,
                                 std::span<const Value> reference, std::span<const Value> second) {
             const auto& part = parts_[result.layer];
-            if (result.verdict != Verdict::fail) {
+            const auto how_bad = badness(result);
+            if (how_bad == 0) {
                 return;
             }
-            if (!found_.reference.empty()) {
-                found_.also.push_back(
-                    fmt::format("{} '{}'", part.type, part.name));
+            if (how_bad == found_badness_) {
+                found_.also.push_back(fmt::format("{} '{}'", part.type, part.name));
+            }
+            if (how_bad <= found_badness_) {
                 return;
             }
+            found_badness_ = how_bad;
+            found_.also.clear();
             take(part, result, inputs, reference, second);
         };
         found_.layers = compare(chain_, parts_, sides_, {inputs_}, options);
@@ -303,6 +331,8 @@ private:
     const Model* other_;
     std::vector<NamedValue> inputs_;
     const BisectOptions& options_;
+    bool exact_;             // both sides are the same engine
+    int found_badness_ = 0;  // of the culprit
     std::vector<Side> sides_;
     std::vector<Part> parts_;
     Bisection found_;

@@ -178,7 +178,7 @@ Row layer_row(const Comparison& comparison, const Entry& entry) {
     const auto why = !result->reason.empty() ? result->reason
                      : tensor != nullptr     ? tensor->reason
                                              : std::string();
-    cells.push_back(why.empty() ? Cell::unavailable("it passes") : Cell(why));
+    cells.emplace_back(why);
     return row;
 }
 
@@ -316,6 +316,10 @@ Report comparison_report(const Comparison& comparison, const ComparisonView& vie
     for (const auto& entry : shown) {
         table.rows.push_back(layer_row(comparison, entry));
     }
+    table.columns.back().hidden =
+        std::all_of(table.rows.begin(), table.rows.end(), [](const Row& row) {
+            return std::get<std::string>(row.cells.back().value).empty();
+        });
     if (shown.size() < entries.size()) {
         table.note = fmt::format("{} of {} layers are not shown", entries.size() - shown.size(),
                                  entries.size());

@@ -227,13 +227,13 @@ private:
 
     void write_data(const Part& part, LabLayer& layer, const fs::path& folder) {
         const auto first = inputs_of(0, part);
-        auto model = chain_.extract(part, first);
-        loosen(model, part);
-        for (std::size_t i = 0; i < part.outputs.size(); ++i) {
-            const auto id = model.graph.find_tensor(graph().tensor(part.outputs[i]).name);
-            const auto& value = values_[0][index(part.outputs[i])];
-            if (id && value.is_tensor() && values_.size() == 1) {
-                model.graph.set_type(*id, type_of(value));
+        auto model = chain_.extract(part);
+        for (const auto* list : {&part.inputs, &part.outputs}) {
+            for (const auto tensor : *list) {
+                const auto id = model.graph.find_tensor(graph().tensor(tensor).name);
+                if (id && values_[0][index(tensor)].kind() != Value::Kind::none) {
+                    model.graph.set_type(*id, common_type(tensor));
+                }
             }
         }
         const auto* onnx = find_format("onnx");
@@ -266,30 +266,22 @@ private:
         }
     }
 
-    // Inputs whose shape is not the same in all sets keep what is.
-    void loosen(Model& model, const Part& part) const {
-        for (std::size_t i = 0; i < part.inputs.size(); ++i) {
-            const auto id = model.graph.find_tensor(graph().tensor(part.inputs[i]).name);
-            auto type = type_of(values_[0][index(part.inputs[i])]);
-            bool changed = false;
-            for (std::size_t set = 1; set < values_.size(); ++set) {
-                const auto other = type_of(values_[set][index(part.inputs[i])]);
-                if (!type.dims || !other.dims || type.dims->size() != other.dims->size()) {
-                    changed = changed || type.dims.has_value();
-                    type.dims.reset();
-                    break;
-                }
-                for (std::size_t axis = 0; axis < type.dims->size(); ++axis) {
-                    if ((*type.dims)[axis] != (*other.dims)[axis]) {
-                        (*type.dims)[axis] = Dim{};
-                        changed = true;
-                    }
-                }
+    // The type of a tensor, with those dimensions that are the same in all sets.
+    Type common_type(TensorId id) const {
+        auto type = type_of(values_[0][index(id)]);
+        for (std::size_t set = 1; set < values_.size(); ++set) {
+            const auto other = type_of(values_[set][index(id)]);
+            if (!type.dims || !other.dims || type.dims->size() != other.dims->size()) {
+                type.dims.reset();
+                return type;
             }
-            if (id && changed) {
-                model.graph.set_type(*id, type);
+            for (std::size_t axis = 0; axis < type.dims->size(); ++axis) {
+                if ((*type.dims)[axis] != (*other.dims)[axis]) {
+                    (*type.dims)[axis] = Dim{};
+                }
             }
         }
+        return type;
     }
 
     // Files of a value in the folder of a layer: those of another layer by a further name where
@@ -309,11 +301,10 @@ private:
                 continue;
             }
             fs::create_directories((folder / file).parent_path());
-            const auto from = known == written_.end() ? std::map<std::string, std::string>::const_iterator{} : known->second.files.find(kind);
-            const bool there = known != written_.end() && from != known->second.files.end();
+            const bool there = known != written_.end() && known->second.files.contains(kind);
             std::error_code failed;
             if (there) {
-                fs::create_hard_link(from->second, folder / file, failed);
+                fs::create_hard_link(known->second.files.at(kind), folder / file, failed);
             }
             if (there && !failed) {
                 made.sha256[kind] = known->second.sha256.at(kind);
