@@ -12,7 +12,7 @@ void declare(Declarations& declarations, Common& common) {
     declarations.option(
         "--report", common.reports, "FILE",
         "Also write the report to FILE; the suffix says how: .json, .csv (the first "
-        "table), .md or .txt; - is standard output, as text");
+        "table), .md, .xml (JUnit) or .txt; - is standard output, as text");
     declarations.flag("-q,--quiet", common.quiet,
                       "Print nothing but errors, and what --json and --report ask for");
     declarations.flag("-v,--verbose", common.verbose,

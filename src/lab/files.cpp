@@ -66,13 +66,20 @@ std::vector<LabValue> values_from(const Json& json) {
     return values;
 }
 
+// What the parser has to say, without its own name and number for it.
+std::string plain_words(const Json::exception& error) {
+    const std::string text = error.what();
+    const auto end = text.find("] ");
+    return end == std::string::npos ? text : text.substr(end + 2);
+}
+
 template <class Work>
 auto parsed(const fs::path& path, const Work& work) {
     try {
         return work(Json::parse(read_file(path)));
     } catch (const Json::exception& error) {
         throw Error(Fault::input, fmt::format("'{}' is not what `trocar split` wrote: {}",
-                                              path.string(), error.what()));
+                                              path.string(), plain_words(error)));
     }
 }
 
