@@ -58,6 +58,7 @@ struct SplitOptions {
     std::filesystem::path folder;
     std::vector<std::string> kinds = {"npy", "bin", "pb"};  // of files for tensors
     Selector select = every_op();  // layers with one of these ops are written
+    Selector views = {};           // pictures of what these ops write
     bool unique = false;           // of layers that differ in weights only, the first one is
     std::uint64_t seed = 0;
     std::string by;  // for the manifest

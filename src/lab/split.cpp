@@ -7,6 +7,7 @@
 
 #include "lab/files.h"
 #include "lab/signature.h"
+#include "lab/views.h"
 #include "trocar/error.h"
 #include "trocar/format.h"
 #include "trocar/lab.h"
@@ -248,6 +249,15 @@ private:
                     statistics(value, {.spread = StatisticsOptions::Spread::none}).rms;
                 layer.tolerances[graph().tensor(id).name] =
                     default_tolerance(value.dtype(), length, rms);
+            }
+        }
+        if (std::any_of(part.ops.begin(), part.ops.end(),
+                        [&](OpId id) { return options_.views(graph(), id); })) {
+            fs::create_directories(folder / "views");
+            for (std::size_t i = 0; i < part.outputs.size(); ++i) {
+                lab::write_views(values_[0][index(part.outputs[i])],
+                                 graph().tensor(part.outputs[i]).name,
+                                 folder / "views" / fmt::format("output_{}", i));
             }
         }
         const std::vector<TensorId> inputs(model.graph.inputs().begin(),

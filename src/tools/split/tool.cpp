@@ -24,6 +24,7 @@ struct Options {
     SetArguments sets;
     LimitArguments limits;
     std::string select;
+    std::string views;
     std::string kinds = "npy,bin,pb";
     bool unique = false;
 };
@@ -56,6 +57,10 @@ Report run(const Options& options, Context& context) {
     if (!options.select.empty()) {
         how.select = parse_selector(options.select);
         select_some(model.graph, how.select, "--select");
+    }
+    if (!options.views.empty()) {
+        how.views = parse_selector(options.views);
+        select_some(model.graph, how.views, "--views");
     }
     how.progress = [&](std::size_t done, std::size_t total) {
         context.progress("layers", done, total);
@@ -94,6 +99,8 @@ std::function<Report(Context&)> bind(Args& args) {
     args.option("--tensors", options->kinds, "KINDS",
                 "Files for tensors: npy, bin (raw elements, with a JSON file beside), pb (ONNX test "
                 "data); all three by default");
+    args.option("--views", options->views, "SELECTOR",
+                "Pictures of what these ops write: channels as a grid (.png), their spread (.svg)");
     declare_limit_options(args, options->limits);
     args.example("trocar split model.onnx lab", "One folder per op: model, inputs, golden outputs");
     args.example("trocar split model.onnx lab --by module --input real.npz",
