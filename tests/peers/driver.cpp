@@ -313,14 +313,20 @@ std::size_t run_child(const std::vector<Case>& cases, std::size_t first, const K
     return at + 1;
 }
 
-// The reason without the name of the op that gives it: "Conv: …".
+// The reason without the op that gives it: "op 3 (Conv 'x'): …", "…: op 3 (Conv 'x')".
 std::string plain(const std::string& reason) {
     const auto end = reason.find("): ");
-    return reason.starts_with("op ") && end != std::string::npos ? reason.substr(end + 3) : reason;
+    if (reason.starts_with("op ") && end != std::string::npos) {
+        return reason.substr(end + 3);
+    }
+    return reason.substr(0, reason.find(": op "));
 }
 
 int list_outcomes(const std::vector<Case>& cases, const std::shared_ptr<Engine>& engine) {
     std::size_t passed = 0;
+    fmt::print(
+        "# Backend tests that the engine {} does not pass. Written by peers_driver --outcome.\n",
+        engine->info().name);
     for (const auto& test : cases) {
         std::string reason;
         try {
@@ -333,8 +339,7 @@ int list_outcomes(const std::vector<Case>& cases, const std::shared_ptr<Engine>&
             fmt::print("{}\t{}\n", test.name, first_line(reason));
         }
     }
-    fmt::print("# {} {} passes {} of {} cases.\n", engine->info().name, engine->info().version,
-               passed, cases.size());
+    fmt::print(stderr, "{} of {} cases passed\n", passed, cases.size());
     return 0;
 }
 

@@ -350,6 +350,18 @@ void prelu(Call& call) {
     });
 }
 
+// A gate of its first input, times the second.
+void swiglu(Call& call) {
+    require(call.shape(0) == call.shape(1), "the inputs differ in shape");
+    const auto alpha = call.number("alpha", 1);
+    auto gate = call.numbers(0);
+    const auto x = call.numbers(1);
+    for (std::size_t i = 0; i < gate.size(); ++i) {
+        gate[i] = gate[i] / (1 + std::exp(-alpha * gate[i])) * x[i];
+    }
+    call.give(0, call.dtype(0), call.shape(0), gate);
+}
+
 // Bounds are attributes before version 11, optional inputs after.
 void clip(Call& call) {
     const auto dtype = call.dtype(0);
@@ -405,6 +417,7 @@ std::span<const Entry> arithmetic_ops() {
         {"Pow", power},
         {"Sub", subtract},
         {"Sum", sum},
+        {"SwiGLU", swiglu},
         {"Xor", bit_xor},
     };
     return ops;

@@ -242,6 +242,105 @@ void attention(Call& call) {
     call.give(3, call.dtype(0), shown.shape(), mode == 3 ? scores.numbers : shown.numbers);
 }
 
+// --- Linear attention ---------------------------------------------------------------------------
+
+// A state of keys by values that every token decays and adds to.
+class LinearState {
+public:
+    LinearState(std::size_t keys, std::size_t values, double* state)
+        : keys_(keys), values_(values), state_(state) {}
+
+    void decay(const double* logarithms, bool per_key) {
+        for (std::size_t i = 0; i < keys_; ++i) {
+            const double factor = std::exp(logarithms[per_key ? i : 0]);
+            for (std::size_t j = 0; j < values_; ++j) {
+                state_[i * values_ + j] *= factor;
+            }
+        }
+    }
+    // Adds the outer product of key and value; `rate`: of what the state does not yet say.
+    void add(const double* key, const double* value, const double* rate) {
+        Numbers added(value, value + values_);
+        if (rate != nullptr) {
+            const auto said = read(key, 1);
+            for (std::size_t j = 0; j < values_; ++j) {
+                added[j] = *rate * (added[j] - said[j]);
+            }
+        }
+        for (std::size_t i = 0; i < keys_; ++i) {
+            for (std::size_t j = 0; j < values_; ++j) {
+                state_[i * values_ + j] += key[i] * added[j];
+            }
+        }
+    }
+    Numbers read(const double* key, double scale) const {
+        Numbers made(values_, 0.0);
+        for (std::size_t i = 0; i < keys_; ++i) {
+            for (std::size_t j = 0; j < values_; ++j) {
+                made[j] += scale * key[i] * state_[i * values_ + j];
+            }
+        }
+        return made;
+    }
+
+private:
+    std::size_t keys_;
+    std::size_t values_;
+    double* state_;
+};
+
+void linear_attention(Call& call) {
+    const auto kv_heads = call.integer("kv_num_heads", 0);
+    const auto q = split_heads(call, 0, call.integer("q_num_heads", 0));
+    const auto k = split_heads(call, 1, kv_heads);
+    const auto v = split_heads(call, 2, kv_heads);
+    require(k.batch == q.batch && v.batch == q.batch && k.length == q.length &&
+                v.length == q.length && k.size == q.size && k.heads == v.heads && k.heads > 0 &&
+                q.heads % k.heads == 0,
+            "query, key and value do not fit together");
+    const auto rule = call.text("update_rule", "gated_delta");
+    const bool gated = rule == "gated" || rule == "gated_delta";
+    const bool delta = rule == "delta" || rule == "gated_delta";
+    require(gated || delta || rule == "linear", "there is no such update_rule");
+    auto scale = call.number("scale", 0);
+    scale = scale == 0 ? 1 / std::sqrt(static_cast<double>(q.size)) : scale;
+    const Shape state_shape{to_integer(k.batch), to_integer(k.heads), to_integer(k.size),
+                            to_integer(v.size)};
+    auto state = call.has(3) ? call.numbers(3) : Numbers(count(state_shape), 0.0);
+    require(state.size() == count(state_shape), "the past does not fit the keys and values");
+    const auto decay = gated ? split_heads(call, 4, kv_heads) : Heads{};
+    const auto rate = delta ? call.numbers(5) : Numbers{};
+    const auto rates = delta ? size_at(call.shape(5), 2) : 1;
+    const auto tokens = k.batch * k.length;
+    require(!gated || (decay.batch == k.batch && decay.length == k.length &&
+                       (decay.size == 1 || decay.size == k.size)),
+            "the decay does not fit the keys");
+    require(!delta || (rate.size() == tokens * rates && (rates == 1 || rates == k.heads)),
+            "the rates do not fit the keys");
+    auto made = blank(q.batch, q.heads, q.length, v.size);
+    const auto shared = q.heads / k.heads;
+    for (std::size_t line = 0; line < k.batch * k.heads; ++line) {
+        const auto b = line / k.heads;
+        const auto h = line % k.heads;
+        LinearState memory(k.size, v.size, state.data() + line * k.size * v.size);
+        for (std::size_t t = 0; t < k.length; ++t) {
+            if (gated) {
+                memory.decay(decay.row(b, h, t), decay.size > 1);
+            }
+            const auto at = (b * k.length + t) * rates + (rates == 1 ? 0 : h);
+            memory.add(k.row(b, h, t), v.row(b, h, t), delta ? &rate[at] : nullptr);
+            for (std::size_t i = h * shared; i < (h + 1) * shared; ++i) {
+                const auto answer = memory.read(q.row(b, i, t), scale);
+                std::copy(answer.begin(), answer.end(), made.row(b, i, t));
+            }
+        }
+    }
+    const Shape shape{to_integer(made.batch), to_integer(made.length),
+                      to_integer(made.heads * made.size)};
+    call.give(0, call.dtype(0), shape, merged(made));
+    call.give(1, call.has(3) ? call.dtype(3) : call.dtype(0), state_shape, state);
+}
+
 // Pairs of numbers are turned by an angle that depends on the place in the sequence.
 void rotary_embedding(Call& call) {
     auto x = split_heads(call, 0, call.integer("num_heads", 0));
@@ -292,6 +391,7 @@ void rotary_embedding(Call& call) {
 std::span<const Entry> attention_ops() {
     static constexpr Entry ops[]{
         {"Attention", attention},
+        {"LinearAttention", linear_attention},
         {"RotaryEmbedding", rotary_embedding},
     };
     return ops;

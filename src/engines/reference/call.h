@@ -101,6 +101,5 @@ std::span<const Entry> unary_ops();
 std::span<const Entry> vision_ops();
 
 Kernel find_kernel(std::string_view op);  // nullptr: the engine has none
-std::vector<std::string> kernel_names();  // sorted
 
 }  // namespace trocar::reference

@@ -95,14 +95,31 @@ std::vector<std::string> texts_of(const Value& value) {
     return texts;
 }
 
+// Kept within 64 bits; NaN becomes 0.
+Integers truncated(const Numbers& numbers) {
+    Integers whole;
+    whole.reserve(numbers.size());
+    for (const auto x : numbers) {
+        whole.push_back(std::isnan(x) ? 0
+                        : x >= 0x1p63 ? INT64_MAX
+                        : x < -0x1p63 ? INT64_MIN
+                                      : static_cast<std::int64_t>(x));
+    }
+    return whole;
+}
+
 Value from_numbers(DType to, const Shape& shape, Numbers numbers, const CastRules& rules) {
     if (to == DType::boolean) {
         for (auto& x : numbers) {
             x = x != 0 ? 1 : 0;
         }
+    } else if (to == DType::u64) {
+        for (auto& x : numbers) {
+            x = std::trunc(x);
+        }
     } else if (is_integer(to)) {
-        std::transform(numbers.begin(), numbers.end(), numbers.begin(),
-                       [](double x) { return std::trunc(x); });
+        // Out of range the standard leaves it open: the low bits are kept, as from integers.
+        return write<std::int64_t>(to, shape, truncated(numbers));
     }
     return write_small(to, shape, std::move(numbers), rules);
 }

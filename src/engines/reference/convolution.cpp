@@ -1,6 +1,7 @@
 #include "engines/reference/convolution.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "engines/reference/product.h"
 
@@ -230,10 +231,51 @@ void col2im(Call& call) {
     call.give(0, call.dtype(0), to, made);
 }
 
+// Each channel by itself, over its own past: what stood last in an earlier call, then the input.
+void causal_conv_with_state(Call& call) {
+    const auto shape = call.shape(0);
+    const auto weights = call.shape(1);
+    require(shape.size() == 3 && weights.size() == 3 && weights[0] == shape[1] && weights[1] == 1 &&
+                weights[2] > 0,
+            "the weights do not fit the input");
+    const auto activation = call.text("activation", "none");
+    require(activation == "none" || activation == "silu" || activation == "swish",
+            "there is no such activation");
+    const auto taps = to_size(weights[2]);
+    const auto length = to_size(shape[2]);
+    const auto lines = count({shape[0], shape[1]});
+    const auto x = call.numbers(0);
+    const auto w = call.numbers(1);
+    const auto bias = call.has(2) ? call.numbers(2) : Numbers(to_size(shape[1]), 0.0);
+    const auto past = call.has(3) ? call.numbers(3) : Numbers(lines * (taps - 1), 0.0);
+    require(bias.size() == to_size(shape[1]) && past.size() == lines * (taps - 1),
+            "bias or state do not fit the input");
+    Numbers made;
+    Numbers last;
+    for (std::size_t line = 0; line < lines; ++line) {
+        const auto channel = line % to_size(shape[1]);
+        const auto begin = past.begin() + to_integer(line * (taps - 1));
+        Numbers all(begin, begin + to_integer(taps - 1));
+        all.insert(all.end(), x.begin() + to_integer(line * length),
+                   x.begin() + to_integer((line + 1) * length));
+        for (std::size_t i = 0; i < length; ++i) {
+            double sum = bias[channel];
+            for (std::size_t tap = 0; tap < taps; ++tap) {
+                sum += w[channel * taps + tap] * all[i + tap];
+            }
+            made.push_back(activation == "none" ? sum : sum / (1 + std::exp(-sum)));
+        }
+        last.insert(last.end(), all.end() - to_integer(taps - 1), all.end());
+    }
+    call.give(0, call.dtype(0), shape, made);
+    call.give(1, call.dtype(0), {shape[0], shape[1], weights[2] - 1}, last);
+}
+
 }  // namespace
 
 std::span<const Entry> convolution_ops() {
     static constexpr Entry ops[]{
+        {"CausalConvWithState", causal_conv_with_state},
         {"Col2Im", col2im},
         {"Conv", conv},
         {"ConvTranspose", conv_transpose},

@@ -121,11 +121,10 @@ Step Library::prepare_step(const Graph& graph, OpId id, const std::vector<OpSet>
         step.kernel = find_host_kernel(op.type);
     }
     if (step.function == nullptr && step.kernel == nullptr) {
-        throw Error(
-            Fault::unsupported,
-            fmt::format("{} is of type {}{}{}, which the reference engine has not",
-                        graph.describe(id), op.domain, op.domain.empty() ? "" : ".", op.type),
-            "docs/reference-engine.md lists the ops that it has");
+        throw Error(Fault::unsupported,
+                    fmt::format("the reference engine has no op {}{}{}: {}", op.domain,
+                                op.domain.empty() ? "" : ".", op.type, graph.describe(id)),
+                    "docs/reference-engine.md lists the ops that it has");
     }
     for (const auto& body : op.subgraphs()) {
         step.bodies.push_back(prepare(*body, &graph, opsets));

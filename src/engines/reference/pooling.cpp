@@ -215,13 +215,14 @@ void max_unpool(Call& call) {
     const auto x = call.numbers(0);
     const auto indices = call.integers(1);
     Numbers made(count(to), 0.0);
-    // Indices count in the smaller of both shapes; the planes keep their order.
+    // Indices count in the shape that the window implies, which stands in a corner of the output.
+    for (std::size_t i = 0; i < to.size(); ++i) {
+        require(implied[i] >= 0 && implied[i] <= to[i], "the output's shape is too small");
+    }
     const auto inside = strided(implied, strides_of(to));
     for (std::size_t i = 0; i < x.size(); ++i) {
         require(indices[i] >= 0 && to_size(indices[i]) < inside.size(), "an index is outside");
-        const auto place = call.has(2) ? to_size(indices[i]) : inside[to_size(indices[i])];
-        require(place < made.size(), "an index is outside");
-        made[place] = x[i];
+        made[inside[to_size(indices[i])]] = x[i];
     }
     call.give(0, call.dtype(0), to, made);
 }

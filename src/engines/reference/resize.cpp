@@ -49,7 +49,8 @@ double source_of(const Rules& rules, const Axis& axis, double x) {
         return axis.to > 1 ? (x + 0.5) / axis.scale - 0.5 : 0;
     }
     if (mode == "align_corners") {
-        return axis.to > 1 ? x * (from - 1) / (to - 1) : 0;
+        // As long as the scale makes it, not rounded to whole places.
+        return axis.to > 1 ? x * (from - 1) / (axis.scale * from - 1) : 0;
     }
     if (mode == "tf_half_pixel_for_nn") {
         return (x + 0.5) / axis.scale;

@@ -31,8 +31,10 @@ Lines softmax_lines(const Call& call) {
     if (call.opset() >= 13) {
         return lines_along(shape, {axis_of(call.integer("axis", -1), shape.size())});
     }
+    const auto given = call.integer("axis", 1);
+    const auto first = given < 0 ? axis_of(given, shape.size()) : axis_of(given, shape.size() + 1);
     Indices axes;
-    for (auto i = axis_of(call.integer("axis", 1), shape.size() + 1); i < shape.size(); ++i) {
+    for (auto i = first; i < shape.size(); ++i) {
         axes.push_back(i);
     }
     return lines_along(shape, axes);

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <unordered_map>
 
 #include "engines/reference/call.h"
@@ -33,15 +32,6 @@ const Table& table() {
 Kernel find_kernel(std::string_view op) {
     const auto found = table().find(op);
     return found != table().end() ? found->second : nullptr;
-}
-
-std::vector<std::string> kernel_names() {
-    std::vector<std::string> names;
-    for (const auto& [name, kernel] : table()) {
-        names.emplace_back(name);
-    }
-    std::sort(names.begin(), names.end());
-    return names;
 }
 
 }  // namespace trocar::reference
