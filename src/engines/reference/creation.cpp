@@ -55,7 +55,12 @@ void constant_of_shape(Call& call) {
     const auto* given = held<Constant>(call, "value");
     const auto value = given != nullptr ? Value::of(*given) : scalar(DType::f32, 0);
     require(value.element_count() == 1, "the value is not one element");
-    call.give(0, take(value, shape, Indices(total, 0)));
+    const Elements one(value);
+    Elements made(value.dtype(), total);
+    for (std::size_t i = 0; i < total; ++i) {
+        made.set(i, one, 0);
+    }
+    call.give(0, made.value(shape));
 }
 
 void range(Call& call) {
@@ -77,19 +82,20 @@ void range(Call& call) {
     const auto limit = call.integer(1);
     const auto step = call.integer(2);
     require(step != 0, "the step of the range is zero");
-    Integers made;
-    const auto ahead = [&](std::int64_t at) { return step > 0 ? at < limit : at > limit; };
-    for (auto at = start; ahead(at);) {
-        require(made.size() < most_elements, "the range has too many elements");
-        made.push_back(at);
-        const auto room = static_cast<std::uint64_t>(step > 0 ? limit : at) -
-                          static_cast<std::uint64_t>(step > 0 ? at : limit);
-        const auto stride = step > 0 ? static_cast<std::uint64_t>(step)
-                                     : std::uint64_t{0} - static_cast<std::uint64_t>(step);
-        if (stride >= room) {
-            break;
-        }
-        at += step;
+    const bool up = step > 0;
+    const auto distance = [](std::int64_t low, std::int64_t high) {
+        return high > low ? static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low)
+                          : std::uint64_t{0};
+    };
+    const auto room = up ? distance(start, limit) : distance(limit, start);
+    const auto stride =
+        up ? static_cast<std::uint64_t>(step) : std::uint64_t{0} - static_cast<std::uint64_t>(step);
+    const auto steps = room / stride + (room % stride != 0 ? 1 : 0);
+    require(steps <= most_elements, "the range has too many elements");
+    Integers made(steps);
+    for (std::size_t i = 0; i < made.size(); ++i) {
+        made[i] = static_cast<std::int64_t>(static_cast<std::uint64_t>(start) +
+                                            static_cast<std::uint64_t>(step) * i);
     }
     call.give(0, dtype, {to_integer(made.size())}, made);
 }

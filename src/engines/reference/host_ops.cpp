@@ -14,7 +14,11 @@ public:
 
     std::size_t input_count() const override { return call_.input_count(); }
     std::size_t output_count() const override { return call_.output_count(); }
-    const Value& input(std::size_t slot) override { return call_.value(slot); }
+    const Value& input(std::size_t slot) override {
+        static const Value none;
+        const auto& inputs = call_.op().inputs;
+        return inputs.at(slot) == TensorId::none ? none : call_.value(slot);
+    }
 
     Value output(std::size_t slot, DType dtype, const Shape& shape) override {
         if (!call_.wants(slot)) {
@@ -41,8 +45,9 @@ public:
     // What the callback said nothing of is passed on.
     void close() {
         for (std::size_t i = 0; i < outputs_.size(); ++i) {
-            if (outputs_[i].body() == nullptr && i < call_.input_count()) {
-                outputs_[i] = call_.value(i);
+            if (outputs_[i].body() == nullptr && i < call_.input_count() &&
+                call_.op().type != "Call") {
+                outputs_[i] = input(i);
             }
             call_.give(i, outputs_[i]);
         }

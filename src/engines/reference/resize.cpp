@@ -8,6 +8,8 @@ namespace trocar::reference {
 
 namespace {
 
+constexpr std::int64_t longest = 1 << 20;  // of a resized axis
+
 // What one place of a resized axis is made of.
 struct Mix {
     Indices places;
@@ -151,8 +153,7 @@ void set_sizes(const Call& call, std::vector<Axis>& all, const Integers& axes,
     double common = larger ? 0 : 1e300;
     for (std::size_t i = 0; i < axes.size(); ++i) {
         auto& axis = all[axis_of(axes[i], all.size())];
-        require(sizes[i] > 0 && axis.from > 0 && sizes[i] <= to_integer(most_elements),
-                "a size is out of range");
+        require(sizes[i] > 0 && axis.from > 0 && sizes[i] <= longest, "a size is out of range");
         axis.to = sizes[i];
         axis.scale = static_cast<double>(sizes[i]) / static_cast<double>(axis.from);
         common = larger ? std::max(common, axis.scale) : std::min(common, axis.scale);
@@ -174,8 +175,7 @@ void set_scales(std::vector<Axis>& all, const Integers& axes, const Numbers& sca
     for (std::size_t i = 0; i < axes.size(); ++i) {
         auto& axis = all[axis_of(axes[i], all.size())];
         const double size = std::floor(static_cast<double>(axis.from) * scales[i]);
-        require(scales[i] > 0 && size <= static_cast<double>(most_elements),
-                "a scale is out of range");
+        require(scales[i] > 0 && size <= static_cast<double>(longest), "a scale is out of range");
         axis.scale = scales[i];
         axis.to = static_cast<std::int64_t>(size);
     }

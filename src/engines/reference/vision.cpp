@@ -138,8 +138,8 @@ void grid_sample(Call& call) {
     const auto sampling = sampling_of(call);
     const auto shape = call.shape(0);
     const auto grid_shape = call.shape(1);
-    require(shape.size() >= 3 && grid_shape.size() == shape.size() && grid_shape[0] == shape[0] &&
-                grid_shape.back() == to_integer(shape.size() - 2),
+    require(shape.size() >= 3 && shape.size() <= 7 && grid_shape.size() == shape.size() &&
+                grid_shape[0] == shape[0] && grid_shape.back() == to_integer(shape.size() - 2),
             "the grid does not fit the picture");
     const Shape plane(shape.begin() + 2, shape.end());
     require(count(plane) > 0, "the picture is empty");
