@@ -9,12 +9,16 @@ onnxruntime ...
 $ trocar engines --json | python3 -c 'import json, sys; print([e["name"] for e in json.load(sys.stdin)["tables"]["engines"]][0])'
 onnxruntime
 
+$ trocar engines --json | python3 -c 'import json, sys; print([(e["name"], e["available"]) for e in json.load(sys.stdin)["tables"]["engines"]][-1])'
+('reference', True)
+
 # An engine that is not there, or is none, is a line with the reason, not a failure.
 
 $ trocar engines --engine onnxruntime:/nowhere/libonnxruntime.so
 Engine       Status   Version  Runs on  Path
 ────────────────────────────────────────────
 onnxruntime  missing  –
+...
 
 onnxruntime: there is no ONNX Runtime at '/nowhere/libonnxruntime.so'; pip install onnxruntime, or
 --engine onnxruntime:PATH
@@ -25,12 +29,13 @@ $ trocar engines --width 0 --engine onnxruntime:libonnxruntime.so.1.31.1
 Engine       Status    Version  Runs on  Path
 ───...
 onnxruntime  unusable  1.31.1            .../libonnxruntime.so.1.31.1
+...
 
 onnxruntime: '.../libonnxruntime.so.1.31.1' is not a shared library; pip install onnxruntime, or --engine onnxruntime:PATH
 
 $ trocar engines --engine tensorflow
 trocar: there is no engine named 'tensorflow'
-  hint: known engines: onnxruntime
+  hint: known engines: onnxruntime...
 [exit 2]
 
 $ trocar formats
