@@ -18,7 +18,8 @@ struct Encoded {
     std::string bytes;
     // Constants that were left out: the bytes declare them as external data of the file `location`,
     // at offset 2^50 (beyond its end: nobody reads them by mistake), and whoever reads the bytes
-    // must be given these by name. In the main graph only.
+    // must be given these by name. In the main graph only. With `offset_is_address` the offset is
+    // the address of a constant's bytes, which are there as long as the constant.
     std::vector<std::pair<std::string, Constant>> left_out;
     std::string location = "*trocar*";
 };
@@ -28,6 +29,7 @@ struct EncodeOptions {
     std::size_t leave_out_from = 0;
     // The name of the file that is declared to hold what was left out.
     std::string location = "*trocar*";
+    bool offset_is_address = false;  // of what was left out
 };
 
 // Must a file have reached the disk when it is written, or is it enough that it outlives the

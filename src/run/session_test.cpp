@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "graph/test_graphs.h"
+#include "run/test_engines.h"
 #include "trocar/error.h"
 
 namespace trocar {
@@ -14,12 +15,24 @@ namespace {
 using namespace testing;
 using ::testing::HasSubstr;
 
-std::shared_ptr<Engine> engine() {
-    EngineOptions options;
-    options.search = {TROCAR_SOURCE_DIR "/.deps/onnxruntime-1.31.1"};
-    options.threads = 1;
-    return open_engine(options);
-}
+const std::vector<Cannot> cannot{
+    {"openvino", "SequencesCrossCutsAsEngineValues", "OpenVINO gives no sequences"},
+};
+
+// Every test runs on every engine that is there.
+class Sessions : public ::testing::TestWithParam<std::string> {
+protected:
+    void SetUp() override {
+        const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+        if (const auto reason = why_not(GetParam(), test->name(), cannot); !reason.empty()) {
+            GTEST_SKIP() << reason;
+        }
+    }
+    static std::shared_ptr<Engine> engine() { return open_engine(engine_options(GetParam())); }
+};
+
+INSTANTIATE_TEST_SUITE_P(Engines, Sessions, ::testing::ValuesIn(engine_names()),
+                         [](const auto& engine) { return engine.param; });
 
 Model model_of(Graph graph) {
     Model model;
@@ -73,7 +86,22 @@ std::string message_of(const std::function<void()>& work) {
     return "no error";
 }
 
-TEST(Session, WholeAndCutGiveTheSameBits) {
+// First: an engine with threads of its own must not have been started before a process is forked.
+TEST_P(Sessions, IsolatedGivesTheSame) {
+    const auto model = residual_model();
+    auto where = engine_options(GetParam());
+    auto options = cut(every_op());
+    options.isolate = true;
+    Session session(model, where, options);
+    for (int i = 0; i < 2; ++i) {
+        EXPECT_EQ(numbers(session.run({{"x", floats({1})}})[0].value), std::vector<float>{-1});
+    }
+    EXPECT_THAT(message_of([&] { session.run({}); }), HasSubstr("input 'x' (f32[n]) is missing"));
+    where.path = "/nowhere";
+    EXPECT_THROW(Session(model, where, options), Error);
+}
+
+TEST_P(Sessions, WholeAndCutGiveTheSameBits) {
     const auto model = residual_model();
     const std::vector<NamedValue> inputs{{"x", floats({-1, 2, 3.5F})}};
     const std::vector<float> expected{0, -2, -3.5F};
@@ -88,14 +116,14 @@ TEST(Session, WholeAndCutGiveTheSameBits) {
     }
 }
 
-TEST(Session, ShapesMayDifferFromRunToRun) {
+TEST_P(Sessions, ShapesMayDifferFromRunToRun) {
     const auto model = residual_model();
     Session session(model, engine(), cut(every_op()));
     EXPECT_EQ(session.run({{"x", floats({1})}})[0].value.shape(), Shape{1});
     EXPECT_EQ(session.run({{"x", floats({1, 2, 3})}})[0].value.shape(), Shape{3});
 }
 
-TEST(Session, ObserverSeesEverySegment) {
+TEST_P(Sessions, ObserverSeesEverySegment) {
     const auto model = residual_model();
     Session session(model, engine(), cut(every_op()));
     std::vector<std::string> seen;
@@ -106,7 +134,7 @@ TEST(Session, ObserverSeesEverySegment) {
     EXPECT_EQ(seen, (std::vector<std::string>{"A:1", "B:2", "C:-2", "Sum:-1"}));
 }
 
-TEST(Session, AllFaultsOfInputsComeTogether) {
+TEST_P(Sessions, AllFaultsOfInputsComeTogether) {
     const auto model = residual_model();
     Session session(model, engine());
     const auto message = message_of([&] {
@@ -118,7 +146,7 @@ TEST(Session, AllFaultsOfInputsComeTogether) {
     EXPECT_EQ(numbers(session.run({{"x", floats({1})}})[0].value), std::vector<float>{-1});
 }
 
-TEST(Session, EngineErrorsNameTheOpAndLeaveTheSessionUsable) {
+TEST_P(Sessions, EngineErrorsNameTheOpAndLeaveTheSessionUsable) {
     Graph graph;
     const auto x = graph.add_input("x", vector_type());
     const auto shape = graph.add_constant("s", Constant::of<std::int64_t>(DType::i64, {1}, {2}));
@@ -136,7 +164,7 @@ TEST(Session, EngineErrorsNameTheOpAndLeaveTheSessionUsable) {
     EXPECT_EQ(numbers(session.run({{"x", floats({1, 2})}})[0].value), (std::vector<float>{1, 2}));
 }
 
-TEST(Session, AnUnknownOpFailsAloneWhenTheRestMayGoOn) {
+TEST_P(Sessions, AnUnknownOpFailsAloneWhenTheRestMayGoOn) {
     Graph graph;
     const auto x = graph.add_input("x", vector_type());
     const auto a = new_tensor(graph, "a");
@@ -163,7 +191,7 @@ TEST(Session, AnUnknownOpFailsAloneWhenTheRestMayGoOn) {
     EXPECT_THROW(Session(model, engine()), Error);
 }
 
-TEST(Session, SequencesCrossCutsAsEngineValues) {
+TEST_P(Sessions, SequencesCrossCutsAsEngineValues) {
     Graph graph;
     const auto x = graph.add_input("x", vector_type());
     const auto s = graph.add_tensor("s", {});
@@ -182,7 +210,7 @@ TEST(Session, SequencesCrossCutsAsEngineValues) {
     }
 }
 
-TEST(Session, CapturedValuesAreInputsOfTheOp) {
+TEST_P(Sessions, CapturedValuesAreInputsOfTheOp) {
     Graph graph;
     const auto x = graph.add_input("x", vector_type());
     auto scalar = Type::tensor(DType::boolean);
@@ -208,7 +236,7 @@ TEST(Session, CapturedValuesAreInputsOfTheOp) {
     }
 }
 
-TEST(Session, OutputsMayBeInputsAndConstants) {
+TEST_P(Sessions, OutputsMayBeInputsAndConstants) {
     Graph graph;
     const auto x = graph.add_input("x", vector_type());
     const auto k = graph.add_constant("k", Constant::of<float>(DType::f32, {1}, {5}));
@@ -223,7 +251,7 @@ TEST(Session, OutputsMayBeInputsAndConstants) {
     EXPECT_EQ(numbers(outputs[2].value), std::vector<float>{5});
 }
 
-TEST(Session, ADefaultCanBeOverridden) {
+TEST_P(Sessions, ADefaultCanBeOverridden) {
     Graph graph;
     const auto x = graph.add_input("x", vector_type());
     const auto k = graph.add_input("k", Type::tensor(DType::f32, Shape{1}));
@@ -241,7 +269,7 @@ TEST(Session, ADefaultCanBeOverridden) {
     }
 }
 
-TEST(Session, ConstantsNeedNotBeAligned) {
+TEST_P(Sessions, ConstantsNeedNotBeAligned) {
     constexpr std::size_t count = 4096;
     const std::vector<std::byte> data(count * sizeof(float) + 1);
     Graph graph;
@@ -260,7 +288,7 @@ TEST(Session, ConstantsNeedNotBeAligned) {
     }
 }
 
-TEST(Session, StaleDeclarationsDoNotStopACutRun) {
+TEST_P(Sessions, StaleDeclarationsDoNotStopACutRun) {
     auto graph = residual();
     graph.set_type(graph.inputs()[0], vector_type());
     graph.set_type(*graph.find_tensor("a"), Type::tensor(DType::f32, Shape{7}));
@@ -269,23 +297,7 @@ TEST(Session, StaleDeclarationsDoNotStopACutRun) {
     EXPECT_EQ(numbers(session.run({{"x", floats({1})}})[0].value), std::vector<float>{-1});
 }
 
-TEST(Session, IsolatedGivesTheSame) {
-    const auto model = residual_model();
-    EngineOptions where;
-    where.search = {TROCAR_SOURCE_DIR "/.deps/onnxruntime-1.31.1"};
-    where.threads = 1;
-    auto options = cut(every_op());
-    options.isolate = true;
-    Session session(model, where, options);
-    for (int i = 0; i < 2; ++i) {
-        EXPECT_EQ(numbers(session.run({{"x", floats({1})}})[0].value), std::vector<float>{-1});
-    }
-    EXPECT_THAT(message_of([&] { session.run({}); }), HasSubstr("input 'x' (f32[n]) is missing"));
-    where.path = "/nowhere";
-    EXPECT_THROW(Session(model, where, options), Error);
-}
-
-TEST(Session, TypesAreSeenInARun) {
+TEST_P(Sessions, TypesAreSeenInARun) {
     const auto model = residual_model();
     const auto types = observe_types(model, engine(), {{"x", floats({1, 2})}},
                                      std::vector{*model.graph.find_tensor("b")});

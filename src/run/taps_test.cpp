@@ -7,6 +7,7 @@
 #include <map>
 
 #include "graph/test_graphs.h"
+#include "run/test_engines.h"
 #include "trocar/session.h"
 
 namespace trocar {
@@ -47,10 +48,23 @@ Value list(DType dtype, const std::vector<T>& elements) {
                        std::as_bytes(std::span(elements)));
 }
 
-TEST(Taps, WatchTensorsWhoseRankIsNotDeclared) {
+// Every test runs on every engine that is there and takes ops of ours.
+class Taps : public ::testing::TestWithParam<std::string> {
+protected:
+    void SetUp() override {
+        if (!engine_info(GetParam()).can.host_calls) {
+            GTEST_SKIP() << GetParam() << " takes no ops of ours";
+        }
+    }
+};
+
+INSTANTIATE_TEST_SUITE_P(Engines, Taps, ::testing::ValuesIn(engine_names()),
+                         [](const auto& engine) { return engine.param; });
+
+TEST_P(Taps, WatchTensorsWhoseRankIsNotDeclared) {
     const auto model = unknown_rank_model();
-    EngineOptions engine;
-    engine.search = {TROCAR_SOURCE_DIR "/.deps/onnxruntime-1.31.1"};
+    auto engine = engine_options(GetParam());
+    engine.threads = 0;
     Tool tool;
     std::map<std::string, Shape> seen;
     tool.after(every_op(), [&](const Port& p) { seen[p.op().name] = p.output(0).shape(); });
@@ -65,10 +79,10 @@ TEST(Taps, WatchTensorsWhoseRankIsNotDeclared) {
     EXPECT_EQ(outputs.at(0).value.as<float>()[1], 4);
 }
 
-TEST(Taps, WorkWithTheThreadsOfTheEngine) {
+TEST_P(Taps, WorkWithTheThreadsOfTheEngine) {
     const auto model = unknown_rank_model();
-    EngineOptions engine;
-    engine.search = {TROCAR_SOURCE_DIR "/.deps/onnxruntime-1.31.1"};
+    auto engine = engine_options(GetParam());
+    engine.threads = 0;
     for (const auto lowering : {Lowering::tap, Lowering::cut}) {
         std::vector<std::atomic<int>> done(1000);
         Tool tool;

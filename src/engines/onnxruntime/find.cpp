@@ -1,16 +1,6 @@
 #include "engines/onnxruntime/find.h"
 
-#include <elf.h>
-#include <fmt/format.h>
-#include <glob.h>
-
 #include <algorithm>
-#include <charconv>
-#include <cstring>
-#include <fstream>
-#include <set>
-
-#include "trocar/error.h"
 
 namespace trocar::ort {
 
@@ -18,99 +8,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view stem = "libonnxruntime.so";
-
-#if defined(__x86_64__)
-constexpr unsigned this_machine = EM_X86_64;
-#elif defined(__aarch64__)
-constexpr unsigned this_machine = EM_AARCH64;
-#elif defined(__riscv)
-constexpr unsigned this_machine = EM_RISCV;
-#elif defined(__powerpc64__)
-constexpr unsigned this_machine = EM_PPC64;
-#elif defined(__s390x__)
-constexpr unsigned this_machine = EM_S390;
-#else
-constexpr unsigned this_machine = EM_NONE;  // unknown: the loader decides
-#endif
-
-std::string machine_name(unsigned machine) {
-    switch (machine) {
-        case EM_386:
-            return "32-bit x86";
-        case EM_ARM:
-            return "32-bit ARM";
-        case EM_X86_64:
-            return "x86-64";
-        case EM_AARCH64:
-            return "64-bit ARM";
-        case EM_RISCV:
-            return "RISC-V";
-        case EM_PPC64:
-            return "64-bit POWER";
-        case EM_S390:
-            return "IBM Z";
-        default:
-            return fmt::format("machine {}", machine);
-    }
-}
+constexpr const char* stem = "libonnxruntime.so";
 
 // "libonnxruntime.so.1.31.1" → "1.31.1"; empty unless the name has all three numbers.
 std::string version_in(const fs::path& path) {
     const auto name = path.filename().string();
-    if (!name.starts_with(stem) || name.size() <= stem.size()) {
+    if (!name.starts_with(stem) || name.size() <= std::string_view(stem).size()) {
         return {};
     }
-    const auto version = name.substr(stem.size() + 1);
+    const auto version = name.substr(std::string_view(stem).size() + 1);
     const bool numbers = version.find_first_not_of("0123456789.") == std::string::npos;
     return numbers && std::count(version.begin(), version.end(), '.') == 2 ? version
                                                                            : std::string{};
 }
-
-class Collection {
-public:
-    void add_file(const fs::path& file) {
-        std::error_code failure;
-        const auto path = fs::canonical(file, failure);
-        if (!failure && fs::is_regular_file(path, failure) && seen_.insert(path).second) {
-            found_.push_back({path.string(), version_in(path)});
-        }
-    }
-    // Files that match FOLDER/PATTERN/libonnxruntime.so*, all patterns together, the newest first.
-    void add_folder(const std::string& folder, const std::vector<std::string>& patterns) {
-        const auto before = found_.size();
-        for (const auto& pattern : patterns) {
-            glob_t matches{};
-            const auto text = fmt::format("{}/{}{}{}*", escaped(folder), pattern,
-                                          pattern.empty() ? "" : "/", stem);
-            if (::glob(text.c_str(), 0, nullptr, &matches) == 0) {
-                for (std::size_t i = 0; i < matches.gl_pathc; ++i) {
-                    add_file(matches.gl_pathv[i]);
-                }
-            }
-            ::globfree(&matches);
-        }
-        std::stable_sort(
-            found_.begin() + static_cast<std::ptrdiff_t>(before), found_.end(),
-            [](const Found& a, const Found& b) { return older(b.version, a.version); });
-    }
-    std::vector<Found> take() { return std::move(found_); }
-
-private:
-    static std::string escaped(const std::string& folder) {
-        std::string text;
-        for (const char c : folder) {
-            if (std::strchr("*?[\\", c) != nullptr) {
-                text += '\\';
-            }
-            text += c;
-        }
-        return text;
-    }
-
-    std::set<fs::path> seen_;
-    std::vector<Found> found_;
-};
 
 // Where a library lies below a folder that a user names: an unpacked wheel or archive, a Python
 // environment or its site-packages, an npm package, or a folder that holds several of these.
@@ -126,112 +36,34 @@ const std::vector<std::string> below{"",
                                      "node_modules/onnxruntime-node/bin/*/*/*",
                                      "bin/*/*/*"};
 
-// The folders of the dynamic loader's configuration.
-std::vector<std::string> loader_folders() {
-    std::vector<std::string> folders;
-    std::vector<std::string> files{"/etc/ld.so.conf"};
-    for (std::size_t i = 0; i < files.size() && i < 256; ++i) {
-        std::ifstream in(files[i]);
-        for (std::string line; std::getline(in, line);) {
-            if (line.starts_with('/')) {
-                folders.push_back(line.substr(0, line.find_first_of(" \t#")));
-            } else if (line.starts_with("include ")) {
-                glob_t matches{};
-                if (::glob(line.c_str() + 8, 0, nullptr, &matches) == 0) {
-                    files.insert(files.end(), matches.gl_pathv,
-                                 matches.gl_pathv + matches.gl_pathc);
-                }
-                ::globfree(&matches);
-            }
-        }
-    }
-    return folders;
-}
-
-[[noreturn]] void refuse(const fs::path& path, const std::string& why) {
-    throw Error(Fault::engine, fmt::format("'{}' {}", path.string(), why),
-                "`pip install onnxruntime` gives one for this machine; "
-                "--engine onnxruntime:PATH names another");
-}
-
 }  // namespace
 
 bool older(const std::string& a, const std::string& b) {
-    const char* at_a = a.data();
-    const char* at_b = b.data();
-    const char* end_a = at_a + a.size();
-    const char* end_b = at_b + b.size();
-    while (at_a < end_a || at_b < end_b) {
-        int number_a = -1;
-        int number_b = -1;
-        at_a = std::from_chars(at_a, end_a, number_a).ptr;
-        at_b = std::from_chars(at_b, end_b, number_b).ptr;
-        if (number_a != number_b || number_a < 0) {
-            return number_a < number_b;
-        }
-        at_a += at_a < end_a ? 1 : 0;  // the point
-        at_b += at_b < end_b ? 1 : 0;
-    }
-    return false;
+    return older_version(a, b);
 }
 
 std::vector<Found> find_libraries(const EngineOptions& options) {
-    Collection collection;
+    LibrarySearch search(stem, version_in);
     if (!options.path.empty()) {
         std::error_code ignored;
         if (fs::is_directory(options.path, ignored)) {
-            collection.add_folder(options.path, below);
+            search.add_folder(options.path, below);
         } else {
-            collection.add_file(options.path);
+            search.add_file(options.path);
         }
-        return collection.take();
+        return search.take();
     }
     for (const auto& folder : options.search) {
-        collection.add_folder(folder, below);
+        search.add_folder(folder, below);
     }
-    for (const auto& folder : loader_folders()) {
-        collection.add_folder(folder, {""});
-    }
-    for (const char* folder : {"/usr/local", "/usr", "/"}) {
-        collection.add_folder(folder, {"lib64", "lib", "lib/*-linux-gnu"});
-    }
-    return collection.take();
+    search.add_system();
+    return search.take();
 }
 
 void check_elf(const fs::path& path) {
-    std::error_code failure;
-    const auto size = fs::file_size(path, failure);
-    std::ifstream in(path, std::ios::binary);
-    if (failure || !in) {
-        refuse(path, "cannot be read");
-    }
-    Elf64_Ehdr header{};
-    in.read(reinterpret_cast<char*>(&header), sizeof header);
-    const auto got = static_cast<std::size_t>(in.gcount());
-    if (got < EI_NIDENT || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {
-        refuse(path, header.e_ident[0] == 'M' && header.e_ident[1] == 'Z'
-                         ? "is a Windows library, not a Linux one"
-                         : "is not a shared library");
-    }
-    // Both classes have e_machine at the same place.
-    if (this_machine != EM_NONE && header.e_machine != this_machine) {
-        refuse(path, fmt::format("is for {}, this machine is {}", machine_name(header.e_machine),
-                                 machine_name(this_machine)));
-    }
-    if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_type != ET_DYN) {
-        refuse(path, "is not a 64-bit shared library");
-    }
-    // The loader maps what the headers promise; beyond the end of the file that would be fatal.
-    bool complete = got == sizeof header && header.e_phentsize == sizeof(Elf64_Phdr);
-    in.seekg(static_cast<std::streamoff>(header.e_phoff));
-    for (unsigned i = 0; complete && i < header.e_phnum; ++i) {
-        Elf64_Phdr part{};
-        in.read(reinterpret_cast<char*>(&part), sizeof part);
-        complete = in.good() && part.p_filesz <= size && part.p_offset <= size - part.p_filesz;
-    }
-    if (!complete) {
-        refuse(path, "is cut short or damaged");
-    }
+    check_library_file(path,
+                       "`pip install onnxruntime` gives one for this machine; "
+                       "--engine onnxruntime:PATH names another");
 }
 
 }  // namespace trocar::ort

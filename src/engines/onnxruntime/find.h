@@ -5,14 +5,11 @@
 #include <vector>
 
 #include "trocar/engine.h"
+#include "util/library_files.h"
 
 namespace trocar::ort {
 
-// A library as found on disk.
-struct Found {
-    std::string path;     // canonical
-    std::string version;  // from the file's name; empty where the name does not tell
-};
+using Found = LibraryFile;
 
 // Every libonnxruntime.so that `options` leads to, best first: that of `path` alone when given,
 // else those of the search folders in order (in each the newest first), then those of the system.

@@ -268,8 +268,11 @@ Encoded encode(const Model& model, const EncodeOptions& options) {
             return std::nullopt;
         }
         result.left_out.emplace_back(name, constant);
+        const auto offset = options.offset_is_address
+                                ? reinterpret_cast<std::uintptr_t>(constant.bytes().data())
+                                : beyond;
         return ExternalData{
-            .location = options.location, .offset = beyond, .length = size, .file = {}};
+            .location = options.location, .offset = offset, .length = size, .file = {}};
     };
     result.bytes =
         write_model(model, {.main = main, .nested = nowhere, .attribute = nowhere, .moves = true})

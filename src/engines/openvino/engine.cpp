@@ -1,0 +1,173 @@
+#include "trocar/engine.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <exception>
+#include <thread>
+
+#include "engines/openvino/find.h"
+#include "engines/openvino/library.h"
+#include "engines/openvino/program.h"
+#include "engines/openvino/settings.h"
+#include "trocar/error.h"
+
+namespace trocar {
+
+namespace {
+
+using namespace ov;  // NOLINT(google-build-using-namespace): this file is the unit's face
+
+constexpr const char* engine_name = "openvino";
+
+EngineInfo blank_info() {
+    EngineInfo info;
+    info.name = engine_name;
+    info.can.dialects = {"onnx"};
+    info.can.kernel_times = true;
+    return info;
+}
+
+std::string nothing_found(const EngineOptions& options) {
+    return options.path.empty() ? "no OpenVINO was found"
+                                : fmt::format("there is no OpenVINO at '{}'", options.path);
+}
+
+// The devices whose plugins lie beside the library. Whether such a device is there shows when a
+// program is compiled for it.
+std::vector<std::string> devices_beside(const std::filesystem::path& library) {
+    constexpr std::string_view suffix = "_plugin.so";
+    std::vector<std::string> devices;
+    std::error_code failure;
+    for (std::filesystem::directory_iterator at(library.parent_path(), failure), end;
+         !failure && at != end; at.increment(failure)) {
+        auto name = at->path().filename().string();
+        if (!name.starts_with("libopenvino_") || !name.ends_with(suffix)) {
+            continue;
+        }
+        name.resize(name.size() - suffix.size());
+        for (const char* device : {"CPU", "GPU", "NPU", "AUTO"}) {
+            auto ending = fmt::format("_{}", device);
+            std::transform(ending.begin(), ending.end(), ending.begin(),
+                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+            if (name.ends_with(ending)) {
+                devices.emplace_back(device);
+            }
+        }
+    }
+    std::sort(devices.begin(), devices.end());
+    return devices;
+}
+
+// What can be said of a library; it is loaded only where its name does not tell the version.
+EngineInfo describe(const LibraryFile& found) {
+    auto info = blank_info();
+    info.path = found.path;
+    try {
+        info.version = found.version;
+        check_library_file(found.path, install_hint);
+        if (info.version.empty()) {
+            info.version = Library::load(found.path)->version();
+        }
+        if (older_version(info.version, oldest_version)) {
+            throw Error(Fault::engine, fmt::format("OpenVINO {} is too old: {} or newer is needed",
+                                                   info.version, oldest_version));
+        }
+        info.can.providers = devices_beside(found.path);
+        info.available = true;
+    } catch (const Error& e) {
+        info.missing = e.what();
+        info.hint = install_hint;
+    }
+    return info;
+}
+
+std::vector<EngineInfo> find(const EngineOptions& options) {
+    std::vector<EngineInfo> result;
+    for (const auto& found : find_libraries(options)) {
+        result.push_back(describe(found));
+    }
+    if (result.empty()) {
+        auto& none = result.emplace_back(blank_info());
+        none.missing = nothing_found(options);
+        none.hint = install_hint;
+    }
+    return result;
+}
+
+class OvEngine final : public Engine {
+public:
+    OvEngine(std::shared_ptr<Library> library, Settings settings, const EngineOptions& options)
+        : compiler_{std::move(library), std::move(settings),
+                    options.threads > 0
+                        ? options.threads
+                        : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()))} {
+        info_ = blank_info();
+        info_.available = true;
+        info_.version = compiler_.library->version();
+        info_.path = compiler_.library->path();
+        info_.can.providers = devices_beside(info_.path);
+        check_device();
+    }
+
+    const EngineInfo& info() const override { return info_; }
+
+    std::unique_ptr<Program> compile(const Model& model, const CompileOptions& options) override {
+        return compile_program(compiler_, model, options);
+    }
+
+private:
+    // "GPU.1" is a device of the plugin GPU.
+    void check_device() const {
+        const auto& wanted = compiler_.settings.device;
+        const auto plugin = wanted.substr(0, wanted.find_first_of(".:"));
+        const auto& there = info_.can.providers;
+        if (std::find(there.begin(), there.end(), plugin) == there.end()) {
+            throw Error(Fault::engine,
+                        fmt::format("OpenVINO {} at '{}' has no device '{}' (it has: {})",
+                                    info_.version, info_.path, wanted, fmt::join(there, ", ")),
+                        "another build of OpenVINO may have it; --engine "
+                        "openvino:PATH,device=NAME names it");
+        }
+    }
+
+    Compiler compiler_;
+    EngineInfo info_;
+};
+
+// The first library found that can be used; where none can, why the first cannot.
+std::shared_ptr<Library> load_first(const EngineOptions& options) {
+    const auto found = find_libraries(options);
+    if (found.empty()) {
+        throw Error(Fault::engine, nothing_found(options), install_hint);
+    }
+    std::exception_ptr first;
+    for (const auto& candidate : found) {
+        try {
+            return Library::load(candidate.path);
+        } catch (const Error& e) {
+            if (options.log) {
+                options.log(LogLevel::info, e.what());
+            }
+            first = first ? first : std::current_exception();
+        }
+    }
+    std::rethrow_exception(first);
+}
+
+std::shared_ptr<Engine> open(const EngineOptions& options) {
+    auto settings = parse_settings(options);
+    return std::make_shared<OvEngine>(load_first(options), std::move(settings), options);
+}
+
+}  // namespace
+
+extern const EngineKind openvino_engine{
+    .name = engine_name,
+    .summary = "OpenVINO, loaded from a libopenvino_c.so of version 2025.4 or newer",
+    .find = find,
+    .open = open,
+};
+
+}  // namespace trocar
