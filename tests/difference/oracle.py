@@ -110,7 +110,7 @@ def sums(found, a, b, offs, floor):
     relative = []
     for x, off in zip(a, offs):
         scale = max(float(abs(x)), floor)
-        relative.append(0.0 if off == 0 else math.inf if scale == 0 else float(np.float64(off) / np.float64(scale)))
+        relative.append(0.0 if off == 0 else math.inf if scale == 0 else as_double(Fraction(off) / Fraction(scale)))
     found["max_abs"] = max(offs)
     found["mean_abs"] = as_double(exact_sum(offs, [1.0] * count) / count)
     found["max_rel"] = max(relative)
