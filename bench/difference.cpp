@@ -1,4 +1,4 @@
-// Differences of two tensors against numpy, which computes the same in one process beside ours:
+// Differences of two tensors against numpy, which computes the same in a process beside ours:
 // bench_difference MODELS ENGINES [ROUNDS]. ENGINES is the folder that has Python.
 #include "trocar/difference.h"
 
@@ -98,9 +98,8 @@ void measure(const std::string& python, const Shape& shape, int rounds) {
     std::vector<double> own;
     std::vector<double> ratios;
     {
-        std::vector<std::string> words = {
-            "-B", (std::filesystem::path(__FILE__).parent_path() / "difference.py").string(),
-            (folder / "a").string(), (folder / "b").string()};
+        std::vector<std::string> words = {"-B", TROCAR_SOURCE_DIR "/bench/difference.py",
+                                          (folder / "a").string(), (folder / "b").string()};
         for (const auto length : shape) {
             words.push_back(std::to_string(length));
         }
