@@ -106,20 +106,20 @@ bool exceeds(double magnitude, double off, const Tolerance& tolerance, double fa
     if (off == 0) {
         return false;
     }
-    if (std::isinf(tolerance.atol) || (std::isinf(tolerance.rtol) && magnitude > 0)) {
+    if (std::isinf(off)) {
+        return true;
+    }
+    if (std::isinf(tolerance.atol) || std::isinf(tolerance.rtol)) {
         return factor == 0;
     }
     if (std::isinf(factor)) {
         return tolerance.atol == 0 && (tolerance.rtol == 0 || magnitude == 0);
     }
-    if (std::isinf(off)) {
-        return true;
-    }
     // All are divided by the power of two of `off`, which is then about 1: what becomes too small
     // for a double decides nothing.
     const Parts top(off);
     const Parts atol(tolerance.atol);
-    const Parts rtol(std::isinf(tolerance.rtol) ? 0 : tolerance.rtol);
+    const Parts rtol(tolerance.rtol);
     const Parts x(magnitude);
     const Parts f(factor);
     const int fixed = f.exponent + atol.exponent - top.exponent;
@@ -218,7 +218,8 @@ void CornerSearch::rebuild() {
 
 void CornerSearch::lay_floor() {
     if (std::isinf(hull_.back().off)) {
-        std::fill(floor_.begin(), floor_.end(), infinity);
+        // Others that are infinite may still be further to the left.
+        std::fill(floor_.begin(), floor_.end(), std::numeric_limits<double>::max());
         return;
     }
     const auto step = [](double magnitude) {

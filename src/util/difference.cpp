@@ -13,6 +13,7 @@
 #include "util/corners.h"
 #include "util/difference_axes.h"
 #include "util/elements.h"
+#include "util/pair_sums.h"
 #include "util/rank_search.h"
 #include "util/tensor_pair.h"
 
@@ -29,13 +30,12 @@ constexpr double relative_floor = 1e-3;  // of the rms
 class Magnitudes {
 public:
     // Of doubles from 0 on, by their bits: the exponent and four bits of the mantissa.
-    static constexpr int shift = 48;
-    static std::size_t bin_of_double(std::uint64_t bits) { return bits >> shift; }
+    static constexpr int double_shift = 48;
+    static std::size_t bin_of_double(std::uint64_t bits) { return bits >> double_shift; }
     // Of integers: those below 64 alone, others by the highest bit and the five below it.
     static std::size_t bin_of_integer(std::uint64_t number) {
-        const auto width = static_cast<int>(std::bit_width(number));
-        return width <= 6 ? number
-                          : static_cast<std::size_t>(width - 5) * 32 - 32 + (number >> (width - 6));
+        const auto shift = static_cast<std::size_t>(std::bit_width(number | 63)) - 6;
+        return shift * 32 + (number >> shift);
     }
     static constexpr std::size_t double_bins = std::size_t{0x7ff0} + 1;
     static constexpr std::size_t integer_bins = 64 + 58 * 32;
@@ -45,21 +45,6 @@ public:
 std::uint64_t rank_of(std::size_t count, std::uint64_t percent) {
     return count / 100 * percent + (count % 100 * percent + 99) / 100;
 }
-
-// Sums of one block, or of many. Numbers are divided by powers of two first where their squares
-// would not be doubles.
-struct Sums {
-    double off = 0;
-    double rel = 0;
-    double squares = 0;
-    double squares_a = 0;
-    double squares_b = 0;
-    double products = 0;
-    double max_off = 0;
-    double max_rel = 0;
-    double max_a = 0;
-    double max_b = 0;
-};
 
 // Powers of two, by which numbers are multiplied before they are squared.
 struct Scales {
@@ -78,7 +63,7 @@ double scale_for(double top) {
 class Comparison {
 public:
     Comparison(const Value& a, const Value& b, const DifferenceOptions& options)
-        : pair_(a, b), shape_(a.shape()), options_(options) {
+        : pair_(a, b), shape_(a.shape()), options_(options), bounds_(options.tolerance) {
         found_.count = pair_.count();
         const auto rms = statistics(a, {.spread = StatisticsOptions::Spread::none}).rms;
         floor_ = std::isfinite(rms) ? relative_floor * rms : 0;
@@ -94,13 +79,17 @@ public:
             if (block.odd_count > 0) {
                 note_odd(block);
             }
-            add(block);
-            if (pair_.has_ulps()) {
+            const bool same = add(block).max_off == 0;
+            if (pair_.has_ulps() && !same) {
                 pair_.read_ulps(block);
-                add_ulps(block);
+                max_ulp_ = std::max(max_ulp_, *std::max_element(block.ulps.begin(),
+                                                                block.ulps.begin() + block.count));
             }
-            if (options_.detail) {
+            if (options_.detail && !same) {
                 add_detail(block);
+            } else if (options_.detail) {
+                offs_[0] += block.count;
+                ulps_[0] += block.count;
             }
         });
         found_.finite = found_.count - odd_;
@@ -135,35 +124,33 @@ private:
         }
     }
 
-    void add(const Block& block) {
-        Sums sums;
-        for (std::size_t i = 0; i < block.count; ++i) {
-            const double a = block.a[i];
-            const double b = block.b[i];
-            const double off = block.off[i];
-            const double scale = std::max(std::abs(a), floor_);
-            const double rel = off == 0 ? 0 : off / scale;
-            sums.off += off;
-            sums.rel += rel;
-            sums.squares += off * off;
-            sums.squares_a += a * a;
-            sums.squares_b += b * b;
-            sums.products += a * b;
-            sums.max_off = std::max(sums.max_off, off);
-            sums.max_rel = std::max(sums.max_rel, rel);
-            sums.max_a = std::max(sums.max_a, std::abs(a));
-            sums.max_b = std::max(sums.max_b, std::abs(b));
-            found_.mismatches += exceeds(std::abs(a), off, options_.tolerance) ? 1 : 0;
+    PairSums add(Block& block) {
+        const auto padded = (block.count + pair_lanes - 1) / pair_lanes * pair_lanes;
+        for (auto i = block.count; i < padded; ++i) {
+            block.a[i] = block.b[i] = block.off[i] = 0;
         }
+        auto sums = sums_of_pairs(block.a.data(), block.b.data(), block.off.data(), padded, floor_,
+                                  bounds_);
+        sums.zeros -= padded - block.count;
         if (sums.max_off > sums_.max_off) {
-            const auto* const end = block.off.data() + block.count;
-            const auto* const at = std::find(block.off.data(), end, sums.max_off);
-            worst_ = block.first + static_cast<std::size_t>(at - block.off.data());
+            const auto at = std::find(block.off.begin(), block.off.end(), sums.max_off);
+            worst_ = block.first + static_cast<std::size_t>(at - block.off.begin());
         }
+        found_.mismatches += sums.beyond == sums.perhaps ? sums.beyond : mismatches(block);
         merge(sums);
+        return sums;
     }
 
-    void merge(const Sums& more) {
+    std::uint64_t mismatches(const Block& block) const {
+        std::uint64_t count = 0;
+        for (std::size_t i = 0; i < block.count; ++i) {
+            count += bounds_.exceeded(std::abs(block.a[i]), block.off[i]) ? 1 : 0;
+        }
+        return count;
+    }
+
+    void merge(const PairSums& more) {
+        sums_.zeros += more.zeros;
         sums_.off += more.off;
         sums_.rel += more.rel;
         sums_.squares += more.squares;
@@ -176,16 +163,9 @@ private:
         sums_.max_b = std::max(sums_.max_b, more.max_b);
     }
 
-    void add_ulps(const Block& block) {
-        for (std::size_t i = 0; i < block.count; ++i) {
-            max_ulp_ = std::max(max_ulp_, block.ulps[i]);
-        }
-    }
-
     void add_detail(const Block& block) {
         for (std::size_t i = 0; i < block.count; ++i) {
             ++offs_[Magnitudes::bin_of_double(std::bit_cast<std::uint64_t>(block.off[i]))];
-            zeros_ += block.off[i] == 0 ? 1 : 0;
             corners_->add(std::abs(block.a[i]), block.off[i]);
         }
         for (std::size_t i = 0; i < block.count && pair_.has_ulps(); ++i) {
@@ -272,15 +252,16 @@ private:
         if (found_.finite == 0) {
             return;
         }
-        offs_[0] -= zeros_;
+        offs_[0] -= sums_.zeros;
         fill_histogram();
         search_ranks();
     }
 
     void fill_histogram() {
-        found_.histogram[0] = zeros_ - odd_;
+        found_.histogram[0] = sums_.zeros - odd_;
         for (std::size_t bin = 0; bin < offs_.size(); ++bin) {
-            const auto exponent = static_cast<std::int64_t>(bin >> (52 - Magnitudes::shift)) - 1023;
+            const auto exponent =
+                static_cast<std::int64_t>(bin >> (52 - Magnitudes::double_shift)) - 1023;
             const auto place =
                 std::clamp<std::int64_t>(exponent + 65, 1, Difference::histogram_bins - 1);
             found_.histogram[static_cast<std::size_t>(place)] += offs_[bin];
@@ -306,14 +287,15 @@ private:
 
     void search_ranks() {
         const auto low_double = [](std::size_t bin) {
-            return std::pair(std::uint64_t{bin} << Magnitudes::shift, Magnitudes::shift);
+            return std::pair(std::uint64_t{bin} << Magnitudes::double_shift,
+                             Magnitudes::double_shift);
         };
         const auto low_integer = [](std::size_t bin) {
             const auto width = bin < 64 ? 0 : static_cast<int>((bin - 64) / 32) + 1;
             const auto top = bin < 64 ? bin : (bin - 64) % 32 + 32;
             return std::pair(std::uint64_t{top} << width, width);
         };
-        const auto zeros = zeros_ - odd_;
+        const auto zeros = sums_.zeros - odd_;
         auto p50 = search(rank_of(found_.finite, 50), zeros, offs_, low_double);
         auto p99 = search(rank_of(found_.finite, 99), zeros, offs_, low_double);
         std::optional<RankSearch> ulp;
@@ -365,12 +347,12 @@ private:
     Difference found_;
     Block block_;
     double floor_ = 0;
-    Sums sums_;
+    PairSums sums_;
+    Bounds bounds_;
     std::size_t odd_ = 0;
     std::size_t worst_ = 0;
     std::optional<std::size_t> worst_odd_;
     std::uint64_t max_ulp_ = 0;
-    std::uint64_t zeros_ = 0;  // differences that are 0, those of what is not finite included
     std::vector<std::uint64_t> offs_;
     std::vector<std::uint64_t> ulps_;
     std::optional<CornerSearch> corners_;  // with detail

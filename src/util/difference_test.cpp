@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -111,6 +112,120 @@ TEST(Difference, AgreesWithTheSlowWayOnAllTypes) {
         EXPECT_EQ(found.mismatches, mismatches) << name(dtype);
         EXPECT_EQ(found.max_abs, worst) << name(dtype);
     }
+}
+
+TEST(Difference, IntegersBeyondDoublesAreNotTheSame) {
+    constexpr std::int64_t edge = std::int64_t{1} << 53;
+    const std::vector<std::int64_t> left = {edge, -edge};
+    const std::vector<std::int64_t> right = {edge + 1, -edge};
+    const auto found = difference(Value::copy(DType::i64, {2}, std::as_bytes(std::span(left))),
+                                  Value::copy(DType::i64, {2}, std::as_bytes(std::span(right))));
+    EXPECT_EQ(found.mismatches, 1u);
+    EXPECT_EQ(found.max_abs, 1);
+}
+
+TEST(Difference, StepsBetweenTheEndsOfDoublesDoNotOverflow) {
+    const double top = std::numeric_limits<double>::max();
+    const auto found = difference(stored(DType::f64, {-top}), stored(DType::f64, {top}));
+    EXPECT_EQ(found.max_ulp, 2 * std::bit_cast<std::uint64_t>(top));
+    EXPECT_TRUE(std::isinf(found.max_abs));
+    EXPECT_FALSE(found.within());
+}
+
+TEST(Difference, SquaresBeyondDoublesAreStillCompared) {
+    const auto found = difference(stored(DType::f64, {1e300, 0}), stored(DType::f64, {1.5e300, 0}));
+    EXPECT_NEAR(found.sqnr_db, 20 * std::log10(2), 1e-9);
+    EXPECT_NEAR(found.rmse / 1e300, 0.5 / std::sqrt(2), 1e-12);
+    EXPECT_NEAR(found.cosine, 1, 1e-12);
+}
+
+TEST(Difference, NothingIsRelativeToZeros) {
+    const auto found = difference(floats({0, 0}), floats({0, 1}));
+    EXPECT_TRUE(std::isinf(found.max_rel));
+    EXPECT_TRUE(std::isinf(found.normalized_l2));
+    EXPECT_TRUE(std::isnan(found.cosine));
+}
+
+TEST(Difference, DetailOfAnEmptyTensorIsAbsent) {
+    const auto found = difference(floats({}), floats({}), DifferenceOptions{});
+    EXPECT_TRUE(found.same_bits);
+    EXPECT_TRUE(found.within());
+    EXPECT_TRUE(std::isnan(found.p50_abs));
+    EXPECT_FALSE(found.worst_channel);
+    EXPECT_FALSE(found.max_ulp);
+    EXPECT_TRUE(found.corners.empty());
+}
+
+TEST(Difference, RanksOfManyAreFoundInSteps) {
+    // All in one bin, and more than are kept at a time.
+    constexpr std::size_t count = 200'000;
+    std::vector<double> left(count, 1);
+    std::vector<double> right(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto shuffled = i * 77'773 % count;
+        right[i] = 1.5 + static_cast<double>(shuffled) * 0x1p-30;
+    }
+    const auto found =
+        difference(stored(DType::f64, left), stored(DType::f64, right), DifferenceOptions{});
+    EXPECT_EQ(found.p50_abs, 0.5 + (count / 2 - 1) * 0x1p-30);
+    EXPECT_EQ(found.p99_abs, 0.5 + (count / 100 * 99 - 1) * 0x1p-30);
+    EXPECT_EQ(found.p99_ulp, (std::uint64_t{1} << 51) + (count / 100 * 99 - 1) * (1ULL << 22));
+    EXPECT_EQ(found.histogram[64], count);
+    EXPECT_EQ(Difference::histogram_low(64), 0.5);
+}
+
+TEST(Difference, TheWorstChannelHasTheMostMismatches) {
+    const std::vector<float> left(12, 1);
+    auto right = left;
+    right[1] = 9;             // channel 0, of 2x3x2
+    right[8] = right[9] = 2;  // channel 1
+    const auto value = [](const std::vector<float>& numbers) {
+        return Value::copy(DType::f32, {2, 3, 2}, std::as_bytes(std::span(numbers)));
+    };
+    const auto found = difference(value(left), value(right), DifferenceOptions{});
+    ASSERT_TRUE(found.worst_channel);
+    EXPECT_EQ(found.worst_channel->axis, 1u);
+    EXPECT_EQ(found.worst_channel->index, 1u);
+    EXPECT_EQ(found.worst_channel->max_abs, 1);
+    EXPECT_DOUBLE_EQ(found.worst_channel->share, 2.0 / 3);
+}
+
+TEST(Difference, CornersDecideLaterTolerances) {
+    const auto found =
+        difference(floats({0, 1, 2, 4, 100}), floats({0.5F, 2, 3, 6, 101}), DifferenceOptions{});
+    const std::vector<Corner> corners = {{0, 0.5}, {1, 1}, {4, 2}};
+    EXPECT_EQ(found.corners, corners);
+    EXPECT_TRUE(holds(corners, {.rtol = 0.5, .atol = 0.5}));
+    EXPECT_FALSE(holds(corners, {.rtol = 0.5, .atol = 0.49}));
+    EXPECT_EQ(needed_factor(corners, {.rtol = 0.5, .atol = 0.5}), 1);
+    EXPECT_EQ(needed_factor(corners, {.rtol = 0.25, .atol = 0.25}), 2);
+    EXPECT_EQ(needed_factor({}, {}), 0);
+    EXPECT_TRUE(std::isinf(needed_factor(corners, {.rtol = 1})));
+    EXPECT_EQ(needed_atol(corners, 0.25), 1);
+    EXPECT_EQ(needed_rtol(corners, 1), 0.25);
+    EXPECT_TRUE(std::isinf(needed_rtol(corners, 0.25)));
+}
+
+TEST(Difference, OneUlpBeyondTheToleranceIsFound) {
+    // 0.1 is above a tenth: 0.3, as three times that, is rounded down.
+    const auto a = stored(DType::f64, {3});
+    const auto found = difference(a, stored(DType::f64, {3 + 0.30000000000000004}),
+                                  DifferenceOptions{.tolerance = {.rtol = 0.1}});
+    EXPECT_EQ(found.within(), needed_factor(found.corners, {.rtol = 0.1}) <= 1);
+    EXPECT_EQ(found.within(), holds(found.corners, {.rtol = 0.1}));
+}
+
+TEST(Difference, JsonSaysAll) {
+    const auto found =
+        difference(floats({nan, 1, inf, -0.0F, 3}), floats({2, 1.5F, inf, 1e-30F, 3}),
+                   DifferenceOptions{.tolerance = {.atol = 0.25}});
+    EXPECT_EQ(difference_from_json(to_json(found)), found);
+    EXPECT_EQ(difference_from_json(to_json(Difference{})), Difference{});
+    EXPECT_THROW(difference_from_json("{}"), Error);
+    EXPECT_THROW(difference_from_json("[1"), Error);
+    auto text = to_json(found);
+    text.replace(text.find("\"count\":5"), 9, "\"count\":-1");
+    EXPECT_THROW(difference_from_json(text), Error);
 }
 
 TEST(Difference, OnlyBetweenTensorsOfOneKind) {

@@ -26,11 +26,15 @@ void RankSearch::add(std::span<const std::uint64_t> numbers) {
     const auto last = width_ == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << width_) - 1;
     const int shift = std::max(0, width_ - step_bits);
     if (counts_.empty()) {
+        const auto low = std::max(low_, std::uint64_t{1});
+        const auto span = last - (low - low_);
+        auto end = kept_.size();
+        kept_.resize(end + numbers.size());
         for (const auto number : numbers) {
-            if (number - low_ <= last && number != 0) {
-                kept_.push_back(number);
-            }
+            kept_[end] = number;
+            end += number - low <= span ? 1 : 0;  // without a branch, which none could foretell
         }
+        kept_.resize(end);
         return;
     }
     for (const auto number : numbers) {

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "util/elements.h"
+#include "util/pair_sums.h"
 
 namespace trocar {
 
@@ -91,8 +92,13 @@ void TensorPair::read(std::size_t first, std::size_t numbers, Block& block) cons
     block.first = first;
     block.count = numbers;
     block.odd_count = 0;
-    decode(dtype_, a_, first, std::span(block.a).first(numbers));
-    decode(dtype_, b_, first, std::span(block.b).first(numbers));
+    if (dtype_ == DType::f32 || dtype_ == DType::c64) {
+        widen_floats(a_.data() + first * sizeof(float), numbers, block.a.data());
+        widen_floats(b_.data() + first * sizeof(float), numbers, block.b.data());
+    } else {
+        decode(dtype_, a_, first, std::span(block.a).first(numbers));
+        decode(dtype_, b_, first, std::span(block.b).first(numbers));
+    }
     if (dtype_ == DType::i64) {
         exact_differences<std::int64_t>(a_, b_, block);
         return;
@@ -101,12 +107,7 @@ void TensorPair::read(std::size_t first, std::size_t numbers, Block& block) cons
         exact_differences<std::uint64_t>(a_, b_, block);
         return;
     }
-    double sum = 0;  // of zeros, but NaN with anything that is not finite
-    for (std::size_t i = 0; i < numbers; ++i) {
-        block.off[i] = std::abs(block.b[i] - block.a[i]);
-        sum += 0 * block.a[i] + 0 * block.b[i];
-    }
-    if (sum != 0) {
+    if (!differences_of(block.a.data(), block.b.data(), block.off.data(), numbers)) {
         set_odd_apart(block);
     }
 }
@@ -134,7 +135,9 @@ void TensorPair::read_ulps(Block& block) const {
                 whole_steps<std::uint16_t>(a_, b_, block);
                 break;
             case 4:
-                whole_steps<std::uint32_t>(a_, b_, block);
+                steps_between_floats(a_.data() + block.first * sizeof(float),
+                                     b_.data() + block.first * sizeof(float), block.count,
+                                     block.ulps.data());
                 break;
             default:
                 whole_steps<std::uint64_t>(a_, b_, block);

@@ -94,7 +94,9 @@ void add_difference(std::vector<Cell>& cells, const Pair& pair) {
     cells.push_back(number(d.max_abs, "no finite numbers"));
     cells.push_back(number(d.mean_abs, "no finite numbers"));
     cells.push_back(number(d.max_rel, "no finite numbers"));
-    cells.push_back(d.max_ulp ? Cell(std::uint64_t{*d.max_ulp}) : Cell::unavailable("not floats"));
+    cells.push_back(
+        d.max_ulp ? Cell(std::uint64_t{*d.max_ulp})
+                  : Cell::unavailable(std::isnan(d.max_abs) ? "no finite numbers" : "not floats"));
     cells.push_back(number(d.sqnr_db, "no finite numbers"));
     cells.push_back(number(d.cosine, "all zero"));
     cells.push_back(d.count > 0
