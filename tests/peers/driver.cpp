@@ -1,9 +1,10 @@
 // Holds Trocar against the backend tests of the `onnx` package: each model is read and written back
 // as the same bytes, run whole, and run cut at every op.
 //
-//     peers_driver build/peers tests/peers/onnxruntime-1.31.1.txt tests/peers/cut.txt LIBRARY
-//     [GLOB]
+//     peers_driver build/peers tests/peers/onnxruntime-1.31.1.txt tests/peers/cut-onnxruntime.txt
+//     onnxruntime:PATH [GLOB [whole]]
 //
+// With `whole` nothing is cut: quick, for making a list anew.
 // Cases run in a child process, so that one that crashes is a line and not the end.
 #include <fmt/format.h>
 #include <sys/wait.h>
@@ -155,7 +156,7 @@ std::string first_line(const std::string& text) {
 
 // Lines "WHAT<tab>REASON": an empty reason is a pass.
 void check_case(const Case& test, const std::shared_ptr<Engine>& engine, const fs::path& scratch,
-                bool runs, bool runs_cut, std::FILE* out) {
+                bool runs, bool runs_cut, bool only_whole, std::FILE* out) {
     const auto tell = [&](const char* what, const std::function<std::string()>& work) {
         std::fprintf(out, "start\t%s\n", what);
         std::fflush(out);
@@ -204,7 +205,13 @@ void check_case(const Case& test, const std::shared_ptr<Engine>& engine, const f
         return must_pass ? reason : std::string{};
     };
     tell("whole", [&] { return run({}, runs); });
+    if (only_whole) {
+        return;
+    }
     tell("cut", [&] { return run(every_op(), runs && runs_cut); });
+    if (!engine->info().can.host_calls) {
+        return;  // there are no taps: ports are cuts
+    }
     // At every op somebody looks at what it wrote, and somebody writes it back.
     tell("tapped", [&] {
         Tool tool;
@@ -234,8 +241,8 @@ struct Tally {
 
 // Runs cases from `first` on in a child; returns where to go on.
 std::size_t run_child(const std::vector<Case>& cases, std::size_t first, const Known& known,
-                      const Known& known_cut, const EngineOptions& options, const fs::path& scratch,
-                      Tally& tally) {
+                      const Known& known_cut, const EngineOptions& options, bool only_whole,
+                      const fs::path& scratch, Tally& tally) {
     int ends[2];
     if (::pipe(ends) != 0) {
         throw Error(Fault::internal, "no pipe");
@@ -248,7 +255,7 @@ std::size_t run_child(const std::vector<Case>& cases, std::size_t first, const K
         for (std::size_t i = first; i < cases.size(); ++i) {
             std::fprintf(out, "case\t%zu\n", i);
             check_case(cases[i], engine, scratch, !known.contains(cases[i].name),
-                       !known_cut.contains(cases[i].name), out);
+                       !known_cut.contains(cases[i].name), only_whole, out);
         }
         std::fflush(out);
         ::_exit(0);
@@ -295,7 +302,7 @@ std::size_t run_child(const std::vector<Case>& cases, std::size_t first, const K
 
 int drive(int argc, char** argv) {
     if (argc < 5) {
-        fmt::print(stderr, "usage: peers_driver CASES KNOWN KNOWN_CUT LIBRARY [GLOB]\n");
+        fmt::print(stderr, "usage: peers_driver CASES KNOWN KNOWN_CUT ENGINE [GLOB [whole]]\n");
         return 2;
     }
     auto cases = read_index(argv[1]);
@@ -304,20 +311,20 @@ int drive(int argc, char** argv) {
     if (argc > 5) {
         std::erase_if(cases, [&](const Case& c) { return !glob_match(argv[5], c.name); });
     }
-    EngineOptions options;
-    options.path = argv[4];
+    auto options = parse_engine(argv[4]);
     options.threads = 1;
+    const bool only_whole = argc > 6 && std::string_view(argv[6]) == "whole";
     const auto scratch = fs::temp_directory_path() / fmt::format("trocar-peers-{}", ::getpid());
     fs::create_directories(scratch);
     Tally tally;
     for (std::size_t at = 0; at < cases.size();) {
-        at = run_child(cases, at, known, known_cut, options, scratch, tally);
+        at = run_child(cases, at, known, known_cut, options, only_whole, scratch, tally);
     }
     fs::remove_all(scratch);
     for (const auto& failure : tally.failures) {
         fmt::print("FAILED\t{}\n", failure);
     }
-    fmt::print("{} cases, of which ONNX Runtime alone does not pass {}\n", cases.size(),
+    fmt::print("{} cases, of which {} alone does not pass {}\n", cases.size(), options.name,
                known.size());
     fmt::print("{} passed, {} failed\n", tally.passed, tally.failures.size());
     return tally.failures.empty() ? 0 : 1;
