@@ -15,23 +15,30 @@ $ trocar engines --json | python3 -c 'import json, sys; print([(e["name"], e["av
 # An engine that is not there, or is none, is a line with the reason, not a failure.
 
 $ trocar engines --engine onnxruntime:/nowhere/libonnxruntime.so
-Engine       Status   Version  Runs on  Path
-────────────────────────────────────────────
+Engine ...
+───...
 onnxruntime  missing  –
 ...
-
 onnxruntime: there is no ONNX Runtime at '/nowhere/libonnxruntime.so'; pip install onnxruntime, or
 --engine onnxruntime:PATH
 
 $ echo "not a library" > libonnxruntime.so.1.31.1
 
 $ trocar engines --width 0 --engine onnxruntime:libonnxruntime.so.1.31.1
-Engine       Status    Version  Runs on  Path
+Engine ...
 ───...
-onnxruntime  unusable  1.31.1            .../libonnxruntime.so.1.31.1
+onnxruntime  unusable  1.31.1 ... .../libonnxruntime.so.1.31.1
 ...
-
 onnxruntime: '.../libonnxruntime.so.1.31.1' is not a shared library; pip install onnxruntime, or --engine onnxruntime:PATH
+
+$ trocar engines --engine openvino:/nowhere/libopenvino_c.so
+Engine ...
+───...
+...
+openvino ... missing  –
+...
+openvino: there is no OpenVINO at '/nowhere/libopenvino_c.so'; pip install openvino, or --engine
+openvino:PATH
 
 $ trocar engines --engine tensorflow
 trocar: there is no engine named 'tensorflow'

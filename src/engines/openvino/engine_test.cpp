@@ -210,6 +210,25 @@ TEST_F(OvEngine, DropsInputsThatItsOwnOpsDoNotNeed) {
         std::vector<float>{3});
 }
 
+// What an op that does nothing hands through has the output's name in the engine.
+TEST_F(OvEngine, DoesNotMixUpInputsThatItRenames) {
+    Graph graph;
+    std::vector<TensorId> inputs;
+    for (const char* name : {"a", "b", "c"}) {
+        inputs.push_back(graph.add_input(name, Type::tensor(DType::f32, Shape{1})));
+    }
+    const auto one = graph.add_constant("one", Constant::of<float>(DType::f32, {1}, {1}));
+    const auto y = new_tensor(graph, "y");
+    const auto z = new_tensor(graph, "z");
+    graph.append(spec("Mul", {one, inputs[1]}, {y}));
+    graph.append(spec("Sub", {inputs[0], inputs[2]}, {z}));
+    graph.set_outputs({y, z});
+    auto program = engine()->compile(model_of(std::move(graph)), {});
+    const auto outputs = run(*program, {floats({1}), floats({10}), floats({100})});
+    EXPECT_EQ(floats_of(outputs[0]), std::vector<float>{10});
+    EXPECT_EQ(floats_of(outputs[1]), std::vector<float>{-99});
+}
+
 TEST_F(OvEngine, TakesConstantsHoweverTheyLie) {
     for (const std::int64_t n : {2, 64}) {  // written into the model; read where they are
         for (const std::size_t shift : {0, 1}) {

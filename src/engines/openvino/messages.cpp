@@ -30,6 +30,18 @@ std::string without_condition(std::string line) {
     return line;
 }
 
+// "Cast 'c': Exception from src/x.cpp:12:" → "Cast 'c': ".
+std::string without_place(std::string line) {
+    constexpr std::string_view before = "Exception from ";
+    const auto start = line.find(before);
+    if (start == std::string::npos || start == 0) {
+        return line;
+    }
+    auto end = line.find(':', start);
+    end = end == std::string::npos ? end : line.find(':', end + 1);
+    return line.erase(start, end == std::string::npos ? end : end + 1 - start);
+}
+
 // Replaces BEFORE type BETWEEN name AFTER by "type 'name':".
 std::string with_op_first(std::string line, std::string_view before, std::string_view between,
                           std::string_view after) {
@@ -96,6 +108,7 @@ std::string trim_message(std::string_view message) {
         if (line.starts_with(unknown_ops)) {
             line = "it does not know " + line.substr(unknown_ops.size());
         }
+        line = without_place(std::move(line));
         line.resize(line.find_last_not_of(" \t\r") + 1);
         line = one_line(line) + (line.ends_with(":") ? ":" : "");
         if (!is_noise(line) && text.find(line) == std::string::npos) {

@@ -115,6 +115,8 @@ struct Api {
     Function<Status(const Compiled*, std::size_t, Port**)> compiled_input{
         "ov_compiled_model_input_by_index"};
     Function<Status(const Port*, char**)> port_name{"ov_port_get_any_name"};
+    Function<Status(const Port*, ElementType*)> port_type{"ov_port_get_element_type"};
+    Function<Status(const Port*, Dimensions*)> port_shape{"ov_const_port_get_shape"};
     Function<void(Port*)> release_port{"ov_output_const_port_free"};
 
     Function<Status(const Compiled*, Request**)> create_request{
@@ -162,6 +164,8 @@ struct Api {
         visit(compiled_output_count);
         visit(compiled_input);
         visit(port_name);
+        visit(port_type);
+        visit(port_shape);
         visit(release_port);
         visit(create_request);
         visit(release_request);

@@ -86,6 +86,11 @@ Part make_part(const Model& model, const Settings& settings) {
         inline_functions(part.model);
     }
     auto& graph = part.model.graph;
+    for (const auto id : graph.tensors()) {
+        if (const auto& constant = graph.tensor(id).constant; constant && constant->is_sparse()) {
+            graph.set_constant(id, densify(*constant));
+        }
+    }
     std::map<TensorId, std::size_t> places;  // of inputs, then of outputs
     for (const auto id : graph.inputs()) {
         const auto& tensor = graph.tensor(id);

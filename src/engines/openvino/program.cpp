@@ -117,7 +117,7 @@ Variant& OvProgram::variant_for(const std::vector<Type>& types) {
     for (const auto& input : part_.inputs) {
         part_.model.graph.set_type(input.tensor, types[input.place]);
     }
-    variants_.push_front({types, Variant(compiler_, part_, time_kernels_)});
+    variants_.push_front({types, Variant(compiler_, part_, types, time_kernels_)});
     if (variants_.size() > most_variants) {
         variants_.pop_back();
     }

@@ -71,6 +71,12 @@ std::vector<std::string> properties(const Settings& settings, int threads, bool 
               std::to_string(threads), std::string("ENABLE_CPU_PINNING"), std::string("NO")}) {
             all.push_back(text);
         }
+        if (!settings.performance) {
+            // Quantized models are computed as they are written, not in integers where that is
+            // faster.
+            all.emplace_back("LP_TRANSFORMS_MODE");
+            all.emplace_back("NO");
+        }
     }
     for (const auto& [key, value] : settings.config) {
         std::size_t at = 0;

@@ -115,14 +115,7 @@ Value copy_of(const Library& library, const TensorHandle* tensor) {
                     fmt::format("it is of a type that Trocar does not know (OpenVINO's number {})",
                                 static_cast<int>(type)));
     }
-    Shape shape;
-    Dimensions dims;
-    // The C API has no shape of rank 0 to give: such a tensor is a scalar.
-    if (const auto status = api.tensor_shape(tensor, &dims); status != Status::invalid_parameter) {
-        library.check(status, what);
-        shape.assign(dims.dims, dims.dims + dims.rank);
-        api.release_shape(&dims);
-    }
+    const auto shape = shape_of(library, api.tensor_shape, tensor);
     auto value = Value::tensor(*dtype, shape);
     const auto to = value.mutable_bytes();
     if (to.empty()) {

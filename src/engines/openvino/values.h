@@ -12,6 +12,21 @@ namespace trocar::ov {
 std::optional<ElementType> element_type(DType dtype);
 std::optional<DType> dtype_of(ElementType type);
 
+// The shape that one of the engine's functions gives for an object of its own.
+template <class Object>
+Shape shape_of(const Library& library, const Function<Status(const Object*, Dimensions*)>& ask,
+               const Object* object) {
+    Dimensions dims;
+    const auto status = ask(object, &dims);
+    if (status == Status::invalid_parameter) {
+        return {};  // the C API has no shape of rank 0 to give: it is a scalar
+    }
+    library.check(status, "tell a shape");
+    Shape shape(dims.dims, dims.dims + dims.rank);
+    library.api().release_shape(&dims);
+    return shape;
+}
+
 // A host tensor as the engine sees it.
 struct Wrapped {
     Owned<TensorHandle> tensor;

@@ -70,7 +70,8 @@ void check_ops(Library& library, const Part& part) {
     }
 }
 
-Variant::Variant(const Compiler& compiler, const Part& part, bool time_kernels)
+Variant::Variant(const Compiler& compiler, const Part& part, const std::vector<Type>& types,
+                 bool time_kernels)
     : library_(compiler.library),
       compiled_(library_->api().release_compiled),
       request_(library_->api().release_request) {
@@ -91,7 +92,7 @@ Variant::Variant(const Compiler& compiler, const Part& part, bool time_kernels)
                      compiled_.fill(), texts, std::make_index_sequence<most_properties>()),
         what);
     check_precision(compiler);
-    find_inputs(part);
+    find_inputs(part, types);
     library_->check(api.create_request(compiled_.get(), request_.fill()), what);
 }
 
@@ -112,44 +113,77 @@ void Variant::check_precision(const Compiler& compiler) const {
     }
 }
 
-std::string Variant::input_name(std::size_t number) const {
+std::vector<Variant::Entry> Variant::entries() const {
     constexpr const char* what = "describe the program";
     const auto& api = library_->api();
-    Owned<Port> port(api.release_port);
-    char* text = nullptr;
-    library_->check(api.compiled_input(compiled_.get(), number, port.fill()), what);
-    library_->check(api.port_name(port.get(), &text), what);
-    std::string name = text;
-    api.release_text(text);
-    return name;
+    std::size_t count = 0;
+    library_->check(api.compiled_input_count(compiled_.get(), &count), what);
+    std::vector<Entry> entries(count);
+    for (std::size_t number = 0; number < count; ++number) {
+        Owned<Port> port(api.release_port);
+        char* text = nullptr;
+        ElementType type{};
+        library_->check(api.compiled_input(compiled_.get(), number, port.fill()), what);
+        library_->check(api.port_name(port.get(), &text), what);
+        library_->check(api.port_type(port.get(), &type), what);
+        entries[number] = {text, dtype_of(type),
+                           shape_of(*library_, api.port_shape, std::as_const(port).get())};
+        api.release_text(text);
+    }
+    return entries;
 }
 
-// By name: the engine drops inputs that its own ops do not need. An input that it hands through to
-// an output has the output's name; ops that do nothing pass on what they read first.
-void Variant::find_inputs(const Part& part) {
-    constexpr const char* what = "describe the program";
-    const auto& graph = part.model.graph;
-    std::size_t inputs = 0;
-    std::size_t outputs = 0;
-    library_->check(library_->api().compiled_input_count(compiled_.get(), &inputs), what);
-    library_->check(library_->api().compiled_output_count(compiled_.get(), &outputs), what);
-    for (std::size_t number = 0; number < inputs; ++number) {
-        const auto name = input_name(number);
-        auto at = graph.find_tensor(name).value_or(TensorId::none);
-        while (at != TensorId::none && graph.tensor(at).producer != OpId::none) {
-            const auto& read = graph.op(graph.tensor(at).producer).inputs;
-            at = read.empty() ? TensorId::none : read.front();
+// The engine keeps the order of inputs. It drops those that its own ops do not need, and an input
+// that it hands through to an output has the output's name. So inputs are found by their names, and
+// those in between by their order, where their number or their types leave one way only.
+void Variant::find_inputs(const Part& part, const std::vector<Type>& types) {
+    const auto found = entries();
+    const auto name_of = [&](std::size_t i) { return part.input_names[part.inputs[i].place]; };
+    const auto is_input = [&](const std::string& name) {
+        return std::any_of(part.inputs.begin(), part.inputs.end(),
+                           [&](const auto& i) { return part.input_names[i.place] == name; });
+    };
+    std::size_t at = 0;  // the first of the part's inputs that is still free
+    for (std::size_t first = 0; first <= found.size();) {
+        auto last = first;  // the next one that is known by its name
+        while (last < found.size() && !is_input(found[last].name)) {
+            ++last;
         }
-        const auto input = std::find_if(part.inputs.begin(), part.inputs.end(),
-                                        [&](const auto& i) { return i.tensor == at; });
-        if (input == part.inputs.end()) {
+        auto until = at;
+        while (until < part.inputs.size() &&
+               (last == found.size() || name_of(until) != found[last].name)) {
+            ++until;
+        }
+        std::vector<std::size_t> free;
+        for (auto i = at; i < until; ++i) {
+            free.push_back(part.inputs[i].place);
+        }
+        const auto renamed = last - first;
+        if (renamed == 1 && free.size() > 1) {
+            std::erase_if(free, [&](std::size_t place) {
+                return types[place] != Type::tensor(found[first].dtype.value_or(DType::undefined),
+                                                    found[first].shape);
+            });
+        }
+        if ((last < found.size() && until == part.inputs.size()) ||
+            (renamed > 0 && renamed != free.size())) {
             throw Error(Fault::engine,
-                        fmt::format("OpenVINO made a program with an input '{}' that is not one "
-                                    "of the model",
-                                    name));
+                        fmt::format("OpenVINO dropped inputs of the program and renamed others: "
+                                    "which of them '{}' is cannot be told",
+                                    found[renamed > 0 ? first : last].name));
         }
-        places_.push_back(input->place);
+        if (renamed > 0) {
+            places_.insert(places_.end(), free.begin(), free.end());
+        }
+        if (last < found.size()) {
+            places_.push_back(part.inputs[until].place);
+        }
+        at = until + 1;
+        first = last + 1;
     }
+    std::size_t outputs = 0;
+    library_->check(library_->api().compiled_output_count(compiled_.get(), &outputs),
+                    "describe the program");
     if (outputs != part.computed) {
         throw Error(Fault::engine,
                     fmt::format("OpenVINO made a program with {} outputs of a model with {}",

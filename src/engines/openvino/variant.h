@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,8 +12,10 @@ namespace trocar::ov {
 // A part compiled for inputs of certain types and shapes.
 class Variant {
 public:
-    // `part` has these types declared. Throws Error(engine).
-    Variant(const Compiler& compiler, const Part& part, bool time_kernels);
+    // `types` are those of all inputs of the program; those that `part` reads are declared in it.
+    // Throws Error(engine).
+    Variant(const Compiler& compiler, const Part& part, const std::vector<Type>& types,
+            bool time_kernels);
 
     // `inputs` are all of the program's, `outputs` those that the engine computes. Throws
     // Error(engine).
@@ -22,8 +25,13 @@ public:
 
 private:
     void check_precision(const Compiler& compiler) const;
-    void find_inputs(const Part& part);
-    std::string input_name(std::size_t number) const;
+    struct Entry {  // an input as the engine has it
+        std::string name;
+        std::optional<DType> dtype;
+        Shape shape;
+    };
+    void find_inputs(const Part& part, const std::vector<Type>& types);
+    std::vector<Entry> entries() const;
 
     std::shared_ptr<Library> library_;
     Owned<Compiled> compiled_;
