@@ -30,6 +30,15 @@ struct Corner {
     bool operator==(const Corner&) const = default;
 };
 
+// One channel of a tensor: of the second axis from rank 3 on, else of the last one.
+struct ChannelDifference {
+    std::size_t axis = 0;
+    std::size_t index = 0;
+    double max_abs = 0;  // of its finite numbers; NaN without any
+    double share = 0;    // of all mismatches of the tensor; NaN without any
+    bool operator==(const ChannelDifference&) const;  // NaN is equal to NaN
+};
+
 // How two tensors of numbers of the same shape differ. `a` is the one to compare with. A complex
 // element counts as two numbers. |b − a| is what is nearest to it as a double, also of 64-bit
 // integers. docs/difference.md has the formulas.
@@ -70,17 +79,9 @@ struct Difference {
     double p99_abs = none;
     std::optional<std::uint64_t> p99_ulp;
 
-    // Of an axis: the second one from rank 3 on, else the last one. The channel with the most
-    // mismatches, among such the one that is furthest off, and the first of these. Absent without
-    // an axis, and when no number is off.
-    struct Channel {
-        std::size_t axis = 0;
-        std::size_t index = 0;
-        double max_abs = none;                  // of its finite numbers; NaN without any
-        double share = none;                    // of all mismatches; NaN without any
-        bool operator==(const Channel&) const;  // NaN is equal to NaN
-    };
-    std::optional<Channel> worst_channel;
+    // The channel with the most mismatches, among such the one that is furthest off, and the first
+    // of these. Absent without an axis, and when no number is off.
+    std::optional<ChannelDifference> worst_channel;
 
     // How many |b − a| are 0 (bin 0), below 2^-63 (bin 1), at least 2^(i - 65) and less than twice
     // that (bin i), at least 2^31 (the last bin).

@@ -189,7 +189,7 @@ Difference difference_from_json(std::string_view text) {
     return difference;
 }
 
-bool Difference::Channel::operator==(const Channel& other) const {
+bool ChannelDifference::operator==(const ChannelDifference& other) const {
     return axis == other.axis && index == other.index && same(max_abs, other.max_abs) &&
            same(share, other.share);
 }
