@@ -84,7 +84,8 @@ def rounds(options, target, threads):
                 got.setdefault(name, []).append(run())
             except (Failed, OSError, ValueError) as error:
                 got[name] = str(error)
-            print(".", end="", file=sys.stderr, flush=True)
+            if sys.stderr.isatty():
+                print(f"\r{target}, {threads} threads, round {number + 1}: {name:<30}", end="\r", file=sys.stderr, flush=True)
     return got
 
 
@@ -97,7 +98,7 @@ def ratio(ours, theirs, key):
     return statistics.median(a[key] / b[key] for a, b in zip(ours, theirs))
 
 
-def table(options, target, threads, got):
+def table(target, threads, got):
     ours = got["trocar"]
     made = []
     for name, results in got.items():
@@ -113,9 +114,12 @@ def table(options, target, threads, got):
     return made
 
 
-def show(rows):
+def show_head():
     print(f"{'Faults in':<10} {'Threads':>7}  {'With':<22} {'faults/s':>9} {'per CPU-s':>10} {'cores':>6}  {'trocar is':>10} "
-          f"{'by CPU':>8} {'target':>7}  {'':<6} {'peak MB':>8} {'lines':>6}")
+          f"{'by CPU':>8} {'target':>7}  {'':<6} {'peak MB':>8} {'lines':>6}", flush=True)
+
+
+def show(rows):
     for row in rows:
         start = f"{row['target']:<10} {row['threads']:>7}  {row['name']:<22} "
         if "unavailable" in row:
@@ -125,7 +129,7 @@ def show(rows):
         times = [f"{row[key]:.1f}x" if key in row else "" for key in ("ratio", "busy_ratio")]
         met = "" if not row["wanted"] or "ratio" not in row else "met" if row["ratio"] >= row["wanted"] else "MISSED"
         print(start + f"{row['rate']:>9.1f} {row['busy_rate']:>10.1f} {row['cores']:>6.2f}  {times[0]:>10} {times[1]:>8} {wanted:>7}  "
-              f"{met:<6} {row['memory'] / 1e6:>8.0f} {row['lines']:>6}")
+              f"{met:<6} {row['memory'] / 1e6:>8.0f} {row['lines']:>6}", flush=True)
 
 
 def same_model(options):
@@ -158,13 +162,15 @@ def main():
     linked.symlink_to(options.model.resolve())
     numpy.save(options.folder / "input.npy", numpy.random.default_rng(0).uniform(-2, 2, (1, 3, 224, 224)).astype(numpy.float32))
     off = same_model(options)
-    rows = [row for threads in map(int, options.threads.split(",")) for target in PEERS
-            for row in table(options, target, threads, rounds(options, target, threads))]
-    print(file=sys.stderr)
     print(f"ResNet-50, batch 1, a random bit of a random element of a convolution's output or filters, f32; medians of {options.rounds} rounds, "
           f"interleaved.\nThe outputs without faults differ by {off:.1g} of the largest. `cores` is what a process got of the machine; "
           f"`by CPU` compares\nfaults per second of CPU, which other work on the machine disturbs less.")
-    show(rows)
+    show_head()
+    rows = []
+    for threads in map(int, options.threads.split(",")):
+        for target in PEERS:
+            rows += table(target, threads, rounds(options, target, threads))
+            show([row for row in rows if (row["target"], row["threads"]) == (target, threads)])
     if options.json:
         options.json.write_text(json.dumps({"rounds": options.rounds, "rows": rows}, indent=1) + "\n")
 
