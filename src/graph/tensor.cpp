@@ -171,10 +171,14 @@ std::int64_t index_at(DType dtype, Bytes bytes, std::size_t place) {
         return value;
     };
     switch (dtype) {
-        case DType::i8: return read(std::int8_t{});
-        case DType::i16: return read(std::int16_t{});
-        case DType::i32: return read(std::int32_t{});
-        default: return read(std::int64_t{});
+        case DType::i8:
+            return read(std::int8_t{});
+        case DType::i16:
+            return read(std::int16_t{});
+        case DType::i32:
+            return read(std::int32_t{});
+        default:
+            return read(std::int64_t{});
     }
 }
 
