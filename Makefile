@@ -1,6 +1,6 @@
 # The commands of the house; the work is in scripts/ and CMakePresets.json.
 .DEFAULT_GOAL := help
-.PHONY: help demo build test bench format lint check install clean
+.PHONY: help demo build test bench bench-peers format lint check install clean
 SHELL := /bin/bash
 
 PREFIX ?= /usr/local
@@ -11,6 +11,7 @@ help:
 	@echo 'make build     build/release/trocar'
 	@echo 'make test      the whole test suite'
 	@echo 'make bench     the speed table'
+	@echo 'make bench-peers   fault injection against PyTorchFI and torch hooks (fetches 3 GB)'
 	@echo 'make format    lay out the sources as .clang-format says'
 	@echo 'make lint      clang-tidy on what changed since it last passed, and scripts/check'
 	@echo 'make install   install under PREFIX ($(PREFIX)); DESTDIR goes in front'
@@ -31,6 +32,10 @@ test:
 bench:
 	@scripts/setup bench
 	@scripts/bench
+
+bench-peers:
+	@scripts/setup bench-peers
+	@scripts/bench-peers
 
 format:
 	@scripts/setup lint

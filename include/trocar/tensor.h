@@ -70,7 +70,7 @@ public:
     // Decoded on first use, once, thread-safe; for files that store elements in another form.
     static Constant lazy(DType dtype, Shape shape, std::function<std::vector<std::byte>()> decode);
     static Constant strings(Shape shape, std::vector<std::string> values);
-    // COO as in ONNX: `values` [nnz], `indices` i64 [nnz] (linear) or [nnz, rank].
+    // COO as in ONNX: `values` [nnz], `indices` [nnz] (linear) or [nnz, rank], signed integers.
     static Constant sparse(Shape shape, Constant values, Constant indices);
 
     template <class T>  // of(DType::i64, {2}, std::vector<std::int64_t>{1, -1})

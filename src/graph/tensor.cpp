@@ -157,6 +157,33 @@ Constant Constant::strings(Shape shape, std::vector<std::string> values) {
     return constant;
 }
 
+namespace {
+
+// ONNX has indices of i64; ONNX Runtime reads all of these, and writes the smallest that will do.
+bool is_index(DType dtype) {
+    return dtype == DType::i64 || dtype == DType::i32 || dtype == DType::i16 || dtype == DType::i8;
+}
+
+// Element `place` of indices of any of these types.
+std::int64_t index_at(DType dtype, Bytes bytes, std::size_t place) {
+    const auto read = [&]<class T>(T value) -> std::int64_t {
+        std::memcpy(&value, bytes.data() + place * sizeof value, sizeof value);
+        return value;
+    };
+    switch (dtype) {
+        case DType::i8:
+            return read(std::int8_t{});
+        case DType::i16:
+            return read(std::int16_t{});
+        case DType::i32:
+            return read(std::int32_t{});
+        default:
+            return read(std::int64_t{});
+    }
+}
+
+}  // namespace
+
 Constant Constant::sparse(Shape shape, Constant values, Constant indices) {
     trocar::element_count(shape);
     const auto count = values.element_count();
@@ -164,7 +191,7 @@ Constant Constant::sparse(Shape shape, Constant values, Constant indices) {
     const bool linear = at.size() == 1 && indices.element_count() == count;
     const bool coordinates = at.size() == 2 && static_cast<std::size_t>(at[0]) == count &&
                              static_cast<std::size_t>(at[1]) == shape.size();
-    if (values.shape().size() != 1 || indices.dtype() != DType::i64 || (!linear && !coordinates)) {
+    if (values.shape().size() != 1 || !is_index(indices.dtype()) || (!linear && !coordinates)) {
         throw Error(Fault::input,
                     fmt::format("sparse {} has values {} and indices {} {}, which do not fit",
                                 shape_text(shape), shape_text(values.shape()),
@@ -258,8 +285,7 @@ Constant densify(const Constant& sparse, std::size_t limit) {
         std::size_t at = 0;
         bool inside = true;
         for (std::size_t k = 0; k < per; ++k) {
-            std::int64_t position = 0;
-            std::memcpy(&position, index_bytes.data() + (i * per + k) * 8, 8);
+            const auto position = index_at(sparse.indices().dtype(), index_bytes, i * per + k);
             const auto extent =
                 sparse.indices().shape().size() == 2 ? shape[k] : static_cast<std::int64_t>(count);
             inside = inside && position >= 0 && position < extent;

@@ -66,7 +66,10 @@ TEST(Constant, SparseWrittenOut) {
     const auto values = Constant::of<float>(DType::f32, {2}, {5, 7});
     const auto linear = Constant::of<std::int64_t>(DType::i64, {2}, {1, 5});
     const auto pairs = Constant::of<std::int64_t>(DType::i64, {2, 2}, {0, 1, 1, 2});
-    for (const auto& indices : {linear, pairs}) {
+    const auto i32 = Constant::of<std::int32_t>(DType::i32, {2}, {1, 5});
+    const auto i16 = Constant::of<std::int16_t>(DType::i16, {2, 2}, {0, 1, 1, 2});
+    const auto i8 = Constant::of<std::int8_t>(DType::i8, {2}, {1, 5});
+    for (const auto& indices : {linear, pairs, i32, i16, i8}) {
         const auto value = Value::of(Constant::sparse({2, 3}, values, indices));
         const auto dense = value.as<float>();
         EXPECT_EQ(std::vector<float>(dense.begin(), dense.end()),
@@ -74,6 +77,8 @@ TEST(Constant, SparseWrittenOut) {
     }
     const auto outside = Constant::of<std::int64_t>(DType::i64, {2}, {1, 6});
     EXPECT_THROW(densify(Constant::sparse({2, 3}, values, outside)), Error);
+    const auto negative = Constant::of<std::int8_t>(DType::i8, {2}, {1, -1});
+    EXPECT_THROW(densify(Constant::sparse({2, 3}, values, negative)), Error);
     EXPECT_THROW(densify(Constant::sparse({1 << 20, 1 << 20}, values, linear), 1 << 20), Error);
     EXPECT_THROW(Constant::sparse({2, 3}, values, values), Error);
 }

@@ -24,6 +24,23 @@ trocar: there is no store 'other.db' to go on with
   hint: leave --resume out to begin
 [exit 3]
 
+# A model that differs in a byte is another one, whatever is printed.
+
+$ cp models/lstm.onnx own.onnx
+$ trocar inject own.onnx --fill random --faults 20 --store own.db -q
+$ trocar inject replay own.db --fault 3 --json > own.json
+$ trocar inject report own.db --json | grep -c "\"model_sha256\":\"$(sha256sum < own.onnx | cut -c 1-64)\""
+1
+$ printf '\x7a\x00' >> own.onnx
+$ trocar inject replay own.db --fault 3
+trocar: 'own.onnx' is not the model of the campaign
+  hint: --model names it
+[exit 2]
+$ trocar inject own.onnx --fill random --faults 20 --store own.db -q --resume
+trocar: the store 'own.db' is of another model: ...
+...
+[exit 2]
+
 # Shards put together are the whole; brute force gives the same rows.
 
 $ for i in 1 2 3; do trocar inject models/transformer.onnx --fill random --target weights --faults 200 --store shard$i.db --seed 3 --shard $i/3 -q; done

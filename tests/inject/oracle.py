@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""oracle.py TROCAR [PART...]: what `trocar inject` says of faults, against numpy and ONNX Runtime alone.
+"""oracle.py TROCAR [PART...]: what `trocar inject` says of faults, against numpy, scipy and ONNX Runtime alone.
 
 Small models are made, faults injected, and every row of the store compared with what reference.py
 computes from the text of the fault.
@@ -14,9 +14,10 @@ import drawn
 import elements
 import ops
 import places
+import sparse
 from bench import KNOWN, Bench
 
-PARTS = {name[5:]: function for module in (elements, places, ops, drawn) for name, function in vars(module).items()
+PARTS = {name[5:]: function for module in (elements, places, ops, sparse, drawn) for name, function in vars(module).items()
          if name.startswith("part_")}
 
 

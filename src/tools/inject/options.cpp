@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <fstream>
 
 #include "tools/inject/prepare.h"
 #include "trocar/error.h"
+#include "trocar/preprocess.h"
 #include "util/text.h"
 
 namespace trocar::inject {
@@ -210,6 +212,20 @@ void take_list(const CampaignArguments& a, CampaignFile& file) {
     }
 }
 
+// Preprocessing as a campaign file has it, one step for each key, however --prep was written.
+std::vector<std::pair<std::string, std::string>> steps_of(const std::vector<std::string>& given) {
+    std::vector<std::pair<std::string, std::string>> steps;
+    for (auto rest = preprocess_text(parse_preprocess(given)); !rest.empty();) {
+        const auto at = rest.find('=');
+        const auto key = rest.substr(0, at);
+        // A command takes all that is left.
+        const auto end = key == "command" ? rest.size() : std::min(rest.find(' ', at), rest.size());
+        steps.emplace_back(key, rest.substr(at + 1, end - at - 1));
+        rest.erase(0, end + 1);
+    }
+    return steps;
+}
+
 bool is_campaign_file(const std::string& path) {
     const auto suffix = std::filesystem::path(path).extension();
     return suffix == ".yaml" || suffix == ".yml";
@@ -247,11 +263,7 @@ CampaignFile campaign_of(const CampaignArguments& a) {
         data.kind = a.data.kind;
         data.labels = a.data.labels;
         data.split = a.data.split;
-        for (const auto& step : a.data.preprocess) {
-            const auto at = step.find('=');
-            data.preprocess.emplace_back(step.substr(0, at),
-                                         at == std::string::npos ? "" : step.substr(at + 1));
-        }
+        data.preprocess = steps_of(a.data.preprocess);
         data.offset = static_cast<std::uint64_t>(a.data.offset);
         if (a.data.limit > 0) {
             data.limit = static_cast<std::uint64_t>(a.data.limit);

@@ -105,16 +105,6 @@ Monitoring monitoring_of(const CampaignFile& file) {
     return monitoring;
 }
 
-std::string model_hash(const std::vector<Scalar>& described) {
-    for (const auto& scalar : described) {
-        if (scalar.key == "model_sha256") {
-            const auto* text = std::get_if<std::string>(&scalar.value.value);
-            return text != nullptr ? *text : "";
-        }
-    }
-    return {};
-}
-
 }  // namespace
 
 Prepared prepare(CampaignFile file, Context& context) {
@@ -143,7 +133,7 @@ Prepared prepare(CampaignFile file, Context& context) {
     header.campaign = canonical_text(made.file);
     header.seed = *made.file.seed;
     header.model = made.file.model;
-    header.model_sha256 = model_hash(context.describe(*made.model, false));
+    header.model_sha256 = sha256_of_file(made.file.model);
     header.engine = made.engine->info().name;
     header.engine_version = made.engine->info().version;
     header.view = made.file.view == View::deployed ? "deployed" : "source";
