@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <atomic>
 #include <exception>
 #include <thread>
 
@@ -102,7 +103,8 @@ public:
         : compiler_{std::move(library), std::move(settings),
                     options.threads > 0
                         ? options.threads
-                        : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()))} {
+                        : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()))},
+          log_(options.log) {
         info_ = blank_info();
         info_.available = true;
         info_.version = compiler_.library->version();
@@ -114,6 +116,11 @@ public:
     const EngineInfo& info() const override { return info_; }
 
     std::unique_ptr<Program> compile(const Model& model, const CompileOptions& options) override {
+        if (options.optimize == CompileOptions::Optimize::none && model.graph.op_count() > 1 &&
+            log_ && !said_.exchange(true)) {
+            log_(LogLevel::warning,
+                 "OpenVINO cannot be told to leave ops as they are: it optimises all the same");
+        }
         return compile_program(compiler_, model, options);
     }
 
@@ -134,6 +141,8 @@ private:
 
     Compiler compiler_;
     EngineInfo info_;
+    Log log_;
+    std::atomic<bool> said_ = false;
 };
 
 // The first library found that can be used; where none can, why the first cannot.

@@ -440,6 +440,19 @@ TEST_F(OvEngine, ChecksItsOptions) {
     EXPECT_THAT(e.what(), HasSubstr("NO_SUCH_PROPERTY"));
 }
 
+TEST_F(OvEngine, SaysOnceThatItOptimisesAllTheSame) {
+    std::vector<std::string> lines;
+    auto options = options_of(1, {});
+    options.log = [&](LogLevel, std::string_view line) { lines.emplace_back(line); };
+    const auto opened = open_engine(options);
+    const CompileOptions none{.optimize = CompileOptions::Optimize::none};
+    opened->compile(relu(), none);
+    EXPECT_TRUE(lines.empty());  // a single op has nothing to fuse with
+    opened->compile(model_of(residual()), none);
+    opened->compile(model_of(residual()), none);
+    EXPECT_THAT(lines, ::testing::ElementsAre(HasSubstr("optimises all the same")));
+}
+
 TEST_F(OvEngine, RunsBesideOnnxRuntime) {
     EngineOptions other;
     other.path = TROCAR_SOURCE_DIR "/.deps/onnxruntime-1.31.1";
