@@ -52,7 +52,7 @@ struct Words {
 Words take_name(std::span<const std::string> arguments, bool strict = false) {
     Declarations declarations;
     Common common;
-    declare(declarations, common);
+    declare(declarations, common, false);
     Words words;
     for (std::size_t i = 0; i < arguments.size(); ++i) {
         const auto& argument = arguments[i];
@@ -117,12 +117,12 @@ int work(const Verb& verb, const std::vector<Verb>& all, const std::vector<std::
     const auto answer_with = verb.bind(declarations, all);
     Common common;
     if (!verb.plain) {
-        declare(declarations, common);
+        declare(declarations, common, verb.several_engines);
     }
     parse(verb.name, declarations, arguments);
     check(common);
     const Destinations destinations(common);
-    CommandContext context(common, console, verb.several_engines);
+    CommandContext context(common, console);
     auto answer = answer_with(context);
     context.end_progress();
     if (const auto* text = std::get_if<std::string>(&answer)) {

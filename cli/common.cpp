@@ -6,7 +6,7 @@
 
 namespace trocar::cli {
 
-void declare(Declarations& declarations, Common& common) {
+void declare(Declarations& declarations, Common& common, bool several_engines) {
     declarations.begin(Group::output);
     declarations.flag("--json", common.json, "Print the report as JSON, with everything in it");
     declarations.option(
@@ -21,9 +21,15 @@ void declare(Declarations& declarations, Common& common) {
     declarations.option("--width", common.width, "N",
                         "Columns of the text; 0: no limit; when not given, those of the terminal");
     declarations.begin(Group::engine);
-    declarations.option("--engine", common.engines, "NAME[:PATH][,KEY=VALUE...]",
-                        "Engine to run on, where it stands, and options for it, such as "
-                        "provider=cuda; `trocar engines` lists what is here");
+    const auto* form = "NAME[:PATH][,KEY=VALUE...]";
+    const auto* what =
+        "Engine to run on, where it stands, and options for it, such as provider=cuda; `trocar "
+        "engines` lists what is here";
+    if (several_engines) {
+        declarations.option("--engine", common.engines, form, what);
+    } else {
+        declarations.option("--engine", common.engine, form, what);
+    }
     declarations.option("--threads", common.threads, "N",
                         "Threads the engine may use; 0: one per core");
     declarations.option("--format", common.format, "NAME",

@@ -16,7 +16,8 @@ struct Common {
     std::vector<std::string> reports;
     std::string colour = "auto";
     std::int64_t width = -1;  // -1: that of the terminal
-    std::vector<std::string> engines;  // one, but for tools that compare several
+    std::string engine;
+    std::vector<std::string> engines;  // of a command that takes several
     std::int64_t threads = 0;
     std::string format;
     std::int64_t seed = 0;
@@ -26,7 +27,7 @@ struct Common {
     bool wants_context() const { return json || verbose || !reports.empty(); }
 };
 
-void declare(Declarations& declarations, Common& common);
+void declare(Declarations& declarations, Common& common, bool several_engines);
 
 // Throws Error(usage) where the values contradict one another or make no sense.
 void check(const Common& common);

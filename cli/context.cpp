@@ -67,17 +67,14 @@ void check_engine_name(const std::string& name) {
 
 }  // namespace
 
-CommandContext::CommandContext(const Common& common, Console console, bool several_engines)
+CommandContext::CommandContext(const Common& common, Console console)
     : common_(common),
       console_(console),
       threads_(common.threads > 0 ? static_cast<int>(common.threads) : all_cores()),
       progress_(console.err, console.err.is_terminal() && !common.quiet) {
-    if (common.engines.size() == 1 && !several_engines) {
-        engine_options_ = parse_engine(common.engines.front());
+    if (!common.engine.empty()) {
+        engine_options_ = parse_engine(common.engine);
         check_engine_name(engine_options_.name);
-    } else if (common.engines.size() > 1 && !several_engines) {
-        throw Error(Fault::usage, "--engine was given more than once",
-                    "`trocar compare` runs a model on several engines");
     }
     engine_options_.threads = threads_;
     // What matters of an engine's words is in the errors that it raises; all of it is for -v.
@@ -103,7 +100,7 @@ Model CommandContext::load(const std::filesystem::path& path) {
 }
 
 std::vector<std::string> CommandContext::engines() const {
-    return common_.engines;
+    return common_.engine.empty() ? common_.engines : std::vector{common_.engine};
 }
 
 const EngineOptions& CommandContext::engine_options() const {

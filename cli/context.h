@@ -19,7 +19,7 @@ namespace trocar::cli {
 class CommandContext : public Context {
 public:
     // Throws Error(usage) when --engine cannot be understood.
-    CommandContext(const Common& common, Console console, bool several_engines = false);
+    CommandContext(const Common& common, Console console);
 
     Model load(const std::filesystem::path& path) override;
     std::shared_ptr<Engine> engine() override;

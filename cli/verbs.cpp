@@ -85,7 +85,7 @@ Declarations declarations_of(const Verb& verb, const std::vector<Verb>& all) {
     verb.bind(declarations, all);
     Common common;
     if (!verb.plain) {
-        declare(declarations, common);
+        declare(declarations, common, verb.several_engines);
     }
     return declarations;
 }

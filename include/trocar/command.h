@@ -47,8 +47,8 @@ public:
     virtual Model load(const std::filesystem::path& path) = 0;  // honours --format
     virtual std::shared_ptr<Engine> engine() = 0;  // as --engine and --threads say; opened once
     virtual const EngineOptions& engine_options() const = 0;
-    // All that --engine said, as texts, for a tool with Command::several_engines; for such a tool
-    // engine_options() says only what does not depend on them.
+    // What --engine said, as texts. For a tool with Command::several_engines, engine_options() says
+    // only what does not depend on them.
     virtual std::vector<std::string> engines() const { return {}; }
     virtual std::uint64_t seed() const = 0;
     virtual int threads() const = 0;    // resolved: ≥ 1

@@ -4,6 +4,9 @@ trocar ...: read a neural network, cut it at any op, run it on a real engine
 Usage: trocar TOOL MODEL [options]
 
 Tools
+  bisect      Find the first layer that makes two engines or models differ
+  compare     Run a model on several engines and say for each layer whether they
+              agree
   convert     Read a model and write it back, with its external data where you
               want it
 ...
@@ -41,8 +44,8 @@ Usage: trocar engines [options]
 Output
   --json                  Print the report as JSON, with everything in it
   --report FILE           Also write the report to FILE; the suffix says how:
-                          .json, .csv (the first table), .md or .txt; - is
-                          standard output, as text (may be repeated)
+                          .json, .csv (the first table), .md, .xml (JUnit) or
+                          .txt; - is standard output, as text (may be repeated)
   -q, --quiet             Print nothing but errors, and what --json and --report
                           ask for
   -v, --verbose           Say what is being done, and what the numbers depend on

@@ -13,7 +13,7 @@ $ python3 -m json.tool r.json > /dev/null
 
 $ head -n 2 r.csv
 name,summary
-convert,"Read a model and write it back, with its external data where you want it"
+bisect,Find the first layer that makes two engines or models differ
 
 $ head -n 4 r.md
 # trocar tools
@@ -38,12 +38,12 @@ $ trocar tools -q --json | head -n 2
 
 $ trocar tools --report r.pdf
 trocar: the suffix of 'r.pdf' does not say what kind of report it is
-  hint: known suffixes: .csv .json .md .markdown .txt
+  hint: known suffixes: .csv .json .xml .md .markdown .txt
 [exit 2]
 
 $ trocar tools --report r
 trocar: the suffix of 'r' does not say what kind of report it is
-  hint: known suffixes: .csv .json .md .markdown .txt
+  hint: known suffixes: .csv .json .xml .md .markdown .txt
 [exit 2]
 
 $ trocar tools --report no/such/folder/r.json
@@ -77,6 +77,7 @@ trocar: cannot write the output: No space left on device
 $ trocar tools --width 40
 Tool     What it does
 ────────────────────────────────────────
+...
 convert  Read a model and write it back,
          with its external data where
          you want it

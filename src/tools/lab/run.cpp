@@ -133,7 +133,6 @@ extern const Command lab_run{
     .name = "run",
     .summary = "Run the layers of a lab on an engine, or by a command",
     .bind = bind,
-    .several_engines = true,
 };
 
 }  // namespace trocar

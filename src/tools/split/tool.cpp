@@ -69,10 +69,6 @@ Report run(const Options& options, Context& context) {
     std::vector<std::string> notes;
     const auto sets = make_sets(model, options.sets, context.seed(), notes);
     const auto texts = context.engines();
-    if (texts.size() > 1) {
-        throw Error(Fault::usage, "golden outputs come from one engine",
-                    "`trocar lab run` runs the layers on others");
-    }
     auto side_options =
         parse_side(texts.empty() ? "onnxruntime" : texts.front(), context.engine_options());
     set_limits(side_options, options.limits);
@@ -116,7 +112,6 @@ extern const Command split_tool{
     .name = "split",
     .summary = "Split a model into layers that run alone, with inputs and golden outputs",
     .bind = bind,
-    .several_engines = true,
 };
 
 }  // namespace trocar
