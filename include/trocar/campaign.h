@@ -61,7 +61,9 @@ enum class Ranges { off, observe, clip };
 
 // What a run with a fault did, from bad to good; the first that holds is the outcome.
 enum class Outcome {
-    failed,  // the engine refused or crashed
+    crash,   // the process that ran it died of a signal
+    hang,    // it did not end within the time limit
+    failed,  // the engine refused
     due,     // NaN or infinity where the golden run has a number, in a monitored tensor
     sdc,     // another decision: SDC-1
     benign,  // other bits, same decision
@@ -79,7 +81,7 @@ struct TrialResult {
     Outcome outcome = Outcome::masked;
     // Decisions, along the last axis of the first output.
     std::int64_t golden_top = -1;
-    std::int64_t faulty_top = -1;  // -1: none (NaN, failure)
+    std::int64_t faulty_top = -1;  // -1: none (NaN, failure, crash, hang)
     bool sdc1 = false;             // another first choice
     bool sdc5 = false;             // the faulty first choice is not among the golden first five
     bool sdc10 = false;            // the score of the golden first choice is off by over 10 %
@@ -94,7 +96,7 @@ struct TrialResult {
     double sqnr_db = none;
     double cosine = none;
     double metric = none;      // the user's
-    std::string failure = {};  // what the engine said
+    std::string failure = {};  // what the engine said; the signal of a crash; the limit of a hang
 
     bool operator==(const TrialResult& other) const;  // NaN equals NaN
 };

@@ -65,6 +65,8 @@ struct CampaignFile {
     std::uint64_t memory = std::uint64_t{2} << 30;  // bytes
     int workers = 0;                                // 0: one per thread
     double audit = 0;                               // share
+    bool isolate = true;                            // runs in a child process
+    std::optional<double> time_limit;               // seconds of a trial there
     std::string store;
 };
 

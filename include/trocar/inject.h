@@ -64,6 +64,14 @@ struct CampaignOptions {
     int workers = 1;
     double audit = 0;          // share of runs that are done again by brute force
     bool brute_force = false;  // all of them, and nothing else
+    // Runs are done in a child process, so that the engine may crash or run for ever: that is an
+    // outcome then, like others. Results come to the observer in this process. The child is forked
+    // from it, and has no other thread of it: nothing that `inputs` and effects use may be locked
+    // by one. Where the engine does not give golden bits in a child, it is not done, and a note
+    // says so.
+    bool isolate = false;
+    // Seconds that a trial may take with `isolate`; 0: 100 golden runs, and 10 s at least.
+    double time_limit = 0;
     // Shard `shard` of `shards`: trials whose number leaves that remainder.
     std::uint64_t shard = 0;
     std::uint64_t shards = 1;

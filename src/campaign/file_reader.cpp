@@ -274,6 +274,8 @@ Field::Keys keys_of(CampaignFile& c) {
         {"memory", [&](const Field& f) { c.memory = f.bytes(); }},
         {"workers", [&](const Field& f) { c.workers = small(f, 0, 4096); }},
         {"audit", [&](const Field& f) { c.audit = f.share(); }},
+        {"isolate", [&](const Field& f) { c.isolate = f.truth(); }},
+        {"time_limit", [&](const Field& f) { c.time_limit = f.number(1e-3, 1e9); }},
         {"store", [&](const Field& f) { c.store = f.text(); }},
     };
 }

@@ -168,6 +168,8 @@ std::string campaign_schema() {
                          {"type": "string", "pattern": "^[0-9.]+ *([kMGT]?B|[KMGT]iB)?$"}], "default": "2 GiB"},
     "workers": {"type": "integer", "minimum": 0, "maximum": 4096, "default": 0},
     "audit": {"$ref": "#/$defs/share", "description": "Share of the runs that are done again by brute force"},
+    "isolate": {"type": "boolean", "default": true, "description": "Run the engine in a child process: crash and hang are outcomes"},
+    "time_limit": {"type": "number", "exclusiveMinimum": 0, "description": "Seconds that a trial may take; 100 golden runs and 10 s at least without it"},
     "store": {"type": "string", "description": "File for the results"}
   }
 }

@@ -210,6 +210,9 @@ void put_measures(Lines& lines, const CampaignFile& campaign) {
     lines.close();
     lines.put_text("metric", campaign.metric);
     lines.put("layer_effects", campaign.layer_effects);
+    if (campaign.time_limit) {
+        lines.put("time_limit", *campaign.time_limit);
+    }
 }
 
 void put_work(Lines& lines, const CampaignFile& campaign) {
@@ -225,6 +228,7 @@ void put_work(Lines& lines, const CampaignFile& campaign) {
     lines.put("memory", campaign.memory);
     lines.put("workers", static_cast<std::uint64_t>(campaign.workers));
     lines.put("audit", campaign.audit);
+    lines.put("isolate", campaign.isolate);
     lines.put_text("store", campaign.store);
 }
 

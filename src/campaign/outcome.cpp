@@ -9,7 +9,8 @@ namespace trocar {
 
 namespace {
 
-constexpr std::array<std::string_view, 5> names{"failed", "due", "sdc", "benign", "masked"};
+constexpr std::array<std::string_view, 7> names{"crash", "hang",   "failed", "due",
+                                                "sdc",   "benign", "masked"};
 
 bool same(double a, double b) {
     return a == b || (std::isnan(a) && std::isnan(b));

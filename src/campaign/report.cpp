@@ -23,8 +23,10 @@ struct Measure {
 };
 
 // What is counted, from bad to good, and what each means.
-constexpr std::array<Measure, 8> measures{{
-    {"failed", "Failed", Count::failed, "the engine refused or crashed"},
+constexpr std::array<Measure, 10> measures{{
+    {"crash", "Crash", Count::crash, "the process that ran the engine died of a signal"},
+    {"hang", "Hang", Count::hang, "the run did not end within the time limit"},
+    {"failed", "Failed", Count::failed, "the engine refused to go on"},
     {"due", "DUE", Count::due,
      "detected unrecoverable error: NaN or infinity, where the golden run has a number, in a "
      "monitored tensor"},
@@ -99,7 +101,7 @@ Table outcome_table(const Tally& tally, const InjectReportOptions& options) {
     }
     table.note =
         "A result is one input run with the faults of one trial. Its outcome is the first "
-        "of Failed to Masked that holds; SDC-5 to SDC-20 % are counted besides.";
+        "of Crash to Masked that holds; SDC-5 to SDC-20 % are counted besides.";
     return table;
 }
 
@@ -145,8 +147,8 @@ Section accuracy_section(const Tally& tally, const InjectReportOptions& options)
         return section;
     }
     add("detection_rate", "Detected", Count::harmful_detected, Count::harmful,
-        "no result is failed, DUE or SDC");
-    section.scalars.back().note = "of Failed, DUE and SDC-1: " + section.scalars.back().note;
+        "no result is harmful");
+    section.scalars.back().note = "of Crash to SDC-1: " + section.scalars.back().note;
     add("false_alarm_rate", "False alarms", Count::false_alarms, Count::harmless,
         "no result is benign or masked");
     section.scalars.back().note = "of Benign and Masked: " + section.scalars.back().note;
@@ -207,6 +209,8 @@ Table worst_table(const CampaignStore& store, const Tally& tally, std::size_t mo
                      {.key = "fault", .title = "Fault"},
                      {.key = "harmful", .title = "Harmed", .show = Show::count},
                      {.key = "results", .title = "of", .show = Show::count},
+                     {.key = "crash", .title = "Crash", .show = Show::count, .optional = 2},
+                     {.key = "hang", .title = "Hang", .show = Show::count, .optional = 2},
                      {.key = "failed", .title = "Failed", .show = Show::count, .optional = 2},
                      {.key = "due", .title = "DUE", .show = Show::count, .optional = 1},
                      {.key = "sdc", .title = "SDC-1", .show = Show::count, .optional = 1},
@@ -218,8 +222,9 @@ Table worst_table(const CampaignStore& store, const Tally& tally, std::size_t mo
         table.rows.push_back(
             {.cells = {Cell(trial.trial),
                        fault ? Cell(fault->text) : Cell::unavailable("not in the store"),
-                       count(Count::harmful), count(Count::results), count(Count::failed),
-                       count(Count::due), count(Count::sdc), Cell(double{trial.max_abs})}});
+                       count(Count::harmful), count(Count::results), count(Count::crash),
+                       count(Count::hang), count(Count::failed), count(Count::due),
+                       count(Count::sdc), Cell(double{trial.max_abs})}});
     }
     table.note = "`trocar inject replay STORE --fault TRIAL` runs one of them again";
     return table;

@@ -33,6 +33,8 @@ void add(TrialTally& trial, const TrialResult& result) {
         trial.counts[static_cast<std::size_t>(what)] += holds ? 1 : 0;
     };
     count(Count::results);
+    count(Count::crash, result.outcome == Outcome::crash);
+    count(Count::hang, result.outcome == Outcome::hang);
     count(Count::failed, result.outcome == Outcome::failed);
     count(Count::due, result.outcome == Outcome::due);
     count(Count::sdc, result.outcome == Outcome::sdc);

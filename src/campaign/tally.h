@@ -16,6 +16,8 @@ namespace trocar::campaign {
 // What is counted of the results of one trial.
 enum class Count {
     results,
+    crash,
+    hang,
     failed,
     due,
     sdc,
@@ -24,7 +26,7 @@ enum class Count {
     sdc5,
     sdc10,
     sdc20,
-    harmful,           // failed, due or sdc
+    harmful,           // crash, hang, failed, due or sdc
     harmful_detected,  // of them
     harmless,
     false_alarms,  // of them

@@ -151,6 +151,13 @@ CREATE VIEW accuracy AS
 )";
 }
 
+const char* upgrade() {
+    return R"(
+UPDATE campaign SET schema_version = 2;
+PRAGMA user_version = 2;
+)";
+}
+
 const std::vector<std::string>& table_names() {
     static const std::vector<std::string> names{"campaign",
                                                 "context",

@@ -68,6 +68,10 @@ void declare(Args& args, CampaignArguments& a) {
     args.option("--workers", a.workers, "N", "Trials that run at the same time; one per thread");
     args.option("--audit", a.audit, "PERCENT",
                 "Do this share of all runs again by brute force, and fail on the first difference");
+    args.flag("--no-isolate", a.not_isolated,
+              "Run the engine in this process: a fault that crashes it ends the campaign");
+    args.option("--time-limit", a.time_limit, "SECONDS",
+                "A trial that takes longer is a hang (100 golden runs, and 10 s at least)");
     args.option("--store", a.store, "FILE", "Where results go; without it they are only reported");
 }
 
@@ -222,6 +226,9 @@ void check_numbers(const CampaignArguments& a) {
                     "--faults, --inputs-per-fault and --workers take numbers from 0 on, --together "
                     "and --burst from 1 on");
     }
+    if (a.time_limit < 0) {
+        throw Error(Fault::usage, "--time-limit takes seconds above 0");
+    }
     if (a.audit < 0 || a.audit > 100) {
         throw Error(Fault::usage, "--audit takes percents from 0 to 100");
     }
@@ -314,6 +321,10 @@ CampaignFile campaign_of(const CampaignArguments& a) {
     }
     if (a.audit > 0) {
         file.audit = a.audit / 100;
+    }
+    file.isolate = file.isolate && !a.not_isolated;
+    if (a.time_limit > 0) {
+        file.time_limit = a.time_limit;
     }
     if (!a.store.empty()) {
         file.store = a.store;

@@ -44,6 +44,8 @@ struct CampaignArguments {
     std::string memory;
     std::int64_t workers = 0;
     double audit = 0;
+    bool not_isolated = false;
+    double time_limit = 0;
     std::string store;
 };
 

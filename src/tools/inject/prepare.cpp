@@ -139,6 +139,8 @@ Prepared prepare(CampaignFile file, Context& context) {
     made.options.memory_budget = made.file.memory;
     made.options.workers = made.file.workers > 0 ? made.file.workers : context.threads();
     made.options.audit = made.file.audit;
+    made.options.isolate = made.file.isolate;
+    made.options.time_limit = made.file.time_limit.value_or(0);
     auto& header = made.header;
     header.campaign = canonical_text(made.file);
     header.seed = *made.file.seed;
