@@ -107,11 +107,16 @@ public:
         }
         tell(Told::golden, std::move(message));
     }
+    // Told now and then: what is lost with a crash is done again.
     void results(const std::vector<TrialResult>& results,
                  const std::vector<LayerEffect>& effects) override {
-        Message message;
-        message.text = packed(results, effects);
-        tell(Told::results, std::move(message));
+        results_.insert(results_.end(), results.begin(), results.end());
+        effects_.insert(effects_.end(), effects.begin(), effects.end());
+        constexpr std::size_t many = 4096;
+        constexpr double often = 0.1;  // seconds
+        if (results_.size() + effects_.size() >= many || now() - told_ >= often) {
+            tell_results();
+        }
     }
     void audited(std::uint64_t trial, std::uint64_t input) override {
         Message message;
@@ -125,6 +130,7 @@ public:
     void end(std::size_t worker) override { board_.end(worker); }
 
     void done(const Saved& saved) {
+        tell_results();
         static_assert(std::is_trivially_copyable_v<Saved>);
         Message message;
         message.text.assign(reinterpret_cast<const char*>(&saved), sizeof saved);
@@ -140,6 +146,14 @@ public:
     }
 
 private:
+    void tell_results() {
+        Message message;
+        message.text = packed(results_, effects_);
+        results_.clear();
+        effects_.clear();
+        told_ = now();
+        tell(Told::results, std::move(message));
+    }
     void tell(Told what, Message message) {
         message.kind = Message::Kind::result;
         message.detail = static_cast<std::uint32_t>(what);
@@ -152,6 +166,9 @@ private:
     }
     int socket_;
     Board& board_;
+    std::vector<TrialResult> results_;
+    std::vector<LayerEffect> effects_;
+    double told_ = 0;
 };
 
 [[noreturn]] void serve(Injector& injector, int socket, Board& board) {
@@ -355,7 +372,9 @@ Supervisor::Ended Supervisor::listen(Process& process, const Share& share, Filte
                 break;
             }
             case Told::results:
-                filter.results(unpacked_results(message.text));
+                if (const auto some = unpacked_results(message.text); !some.results.empty()) {
+                    filter.results(some);
+                }
                 break;
             case Told::audited: {
                 const auto which = unpacked_share(message.text);
