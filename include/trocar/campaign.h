@@ -55,6 +55,16 @@ struct Accelerate {
 // How trials go to strata: by their sizes, evenly, or more where outcomes are expected to vary
 // most.
 enum class Allocation { proportional, equal, data_aware };
+// How often some faults are drawn, against others. The factor of a fault is the product of those of
+// all entries that fit it; Trial::weight makes up for it.
+struct Importance {
+    std::string bits = {};    // see parse_bits; empty: any
+    std::string layers = {};  // glob on the name of the layer; empty: any
+    double factor = 1;        // above 0
+    bool operator==(const Importance&) const = default;
+};
+// "bits:23-30=10", "layer:/conv1/*=5". Throws Error(usage).
+Importance parse_importance(std::string_view text);
 // What is made of the ranges that tensors have in golden runs: nothing, a note when one is left, or
 // what lies outside is clipped to it.
 enum class Ranges { off, observe, clip };

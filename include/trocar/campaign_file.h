@@ -50,6 +50,7 @@ struct CampaignFile {
     bool by_bit = false;
     bool by_target = false;
     Allocation allocation = Allocation::proportional;
+    std::vector<Importance> importance;
     std::optional<double> stop_at;  // half-width of the interval of the SDC rate
     int faults_per_trial = 1;
     std::uint64_t inputs_per_fault = 0;  // 0: all

@@ -36,6 +36,9 @@ struct Sampling {
     bool by_bit = false;
     bool by_target = false;
     Allocation allocation = Allocation::proportional;
+    // Not empty: within strata, faults are drawn with chances in proportion to their factors, and
+    // with replacement.
+    std::vector<Importance> importance = {};
     std::vector<std::vector<ModelFault>> list = {};  // given faults, a trial each, instead
 };
 

@@ -192,6 +192,25 @@ void read_strata(CampaignFile& campaign, const Field& field) {
     }
 }
 
+void read_importance(CampaignFile& campaign, const Field& field) {
+    for (const auto& item : field.items()) {
+        Importance one;
+        item.read({
+            {"bits",
+             [&](const Field& f) {
+                 one.bits = joined(f);
+                 f.parsed([&] { return campaign::check_bits(one.bits); });
+             }},
+            {"layers", [&](const Field& f) { one.layers = f.text(); }},
+            {"factor", [&](const Field& f) { one.factor = f.number(1e-9, 1e9); }},
+        });
+        if (one.bits.empty() && one.layers.empty()) {
+            item.fail("it needs bits or layers");
+        }
+        campaign.importance.push_back(std::move(one));
+    }
+}
+
 void read_monitors(CampaignFile& campaign, const Field& field) {
     field.read({
         {"nan",
@@ -254,6 +273,7 @@ Field::Keys keys_of(CampaignFile& c) {
              c.allocation =
                  static_cast<Allocation>(f.choice({"proportional", "equal", "data-aware"}));
          }},
+        {"importance", [&](const Field& f) { read_importance(c, f); }},
         {"stop_at",
          [&](const Field& f) {
              c.stop_at = f.share();
@@ -289,6 +309,12 @@ void check(const CampaignFile& campaign, const Field& whole) {
     }
     if (listed && (campaign.trials || campaign.exhaustive || campaign.margin)) {
         whole.fail("listed faults are all tried: there is no number of trials to give");
+    }
+    if (!campaign.importance.empty() && (listed || campaign.exhaustive)) {
+        whole.fail("importance says how often faults are drawn, and here all of them are tried");
+    }
+    if (!campaign.importance.empty() && campaign.stop_at) {
+        whole.fail("stop_at does not know weights: it cannot be had with importance");
     }
     if (campaign.data && inputs) {
         whole.fail("inputs come either from data or from inputs, not from both");

@@ -131,6 +131,20 @@ std::string campaign_schema() {
     "stratify": {"oneOf": [{"enum": ["layer", "bit", "target"]},
                            {"type": "array", "items": {"enum": ["layer", "bit", "target"]}}]},
     "allocation": {"enum": ["proportional", "equal", "data-aware"], "default": "proportional"},
+    "importance": {
+      "description": "How often some faults are drawn, against others",
+      "type": "array",
+      "items": {
+        "type": "object",
+        "additionalProperties": false,
+        "minProperties": 1,
+        "properties": {
+          "bits": {"type": ["string", "integer"]},
+          "layers": {"type": "string", "description": "Glob on the name of the layer"},
+          "factor": {"type": "number", "exclusiveMinimum": 0, "default": 1}
+        }
+      }
+    },
     "stop_at": {"$ref": "#/$defs/share", "description": "Half-width of the interval of the SDC rate"},
     "faults_per_trial": {"$ref": "#/$defs/positive", "default": 1},
     "inputs_per_fault": {"oneOf": [{"$ref": "#/$defs/positive"}, {"const": "all"}], "default": "all"},

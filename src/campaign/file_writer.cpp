@@ -159,6 +159,17 @@ void put_trials(Lines& lines, const CampaignFile& campaign) {
     }
     lines.put("stratify", "[" + strata + "]");
     lines.put("allocation", word(allocations, campaign.allocation));
+    if (!campaign.importance.empty()) {
+        lines.open("importance");
+        for (const auto& one : campaign.importance) {
+            lines.begin_item();
+            lines.put_text("bits", one.bits);
+            lines.put_text("layers", one.layers);
+            lines.put("factor", one.factor);
+            lines.end_item();
+        }
+        lines.close();
+    }
     if (campaign.stop_at) {
         lines.put("stop_at", *campaign.stop_at);
     }

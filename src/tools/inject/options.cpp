@@ -45,6 +45,9 @@ void declare(Args& args, CampaignArguments& a) {
     args.option("--per", a.per, "WHAT", "Strata, drawn each on its own: layer, bit, target");
     args.choice("--allocation", a.allocation, "proportional|equal|data-aware",
                 "How trials go to strata: by size, evenly, or more where outcomes vary most");
+    args.option("--importance", a.importance, "WHAT=FACTOR",
+                "Draw faults so much more often: bits:23-30=10, layer:/conv1/*=5; rates are "
+                "weighted for it");
     args.option("--stop-at", a.stop_at, "SHARE",
                 "Stop when the SDC rate is known to ± this, after a group of 2048 trials");
     args.option("--together", a.together, "N", "Faults in each trial");
@@ -291,8 +294,16 @@ CampaignFile campaign_of(const CampaignArguments& a) {
                                               {"equal", Allocation::equal},
                                               {"data-aware", Allocation::data_aware}});
     }
+    for (const auto& text : a.importance) {
+        file.importance.push_back(parse_importance(text));
+    }
     if (a.stop_at > 0) {
         file.stop_at = a.stop_at;
+    }
+    if (!file.importance.empty() && file.stop_at) {
+        throw Error(Fault::usage,
+                    "--stop-at does not know weights: it cannot be had with "
+                    "--importance");
     }
     if (a.together > 1) {
         file.faults_per_trial = static_cast<int>(a.together);

@@ -33,6 +33,7 @@ struct CampaignArguments {
     double confidence = 0.95;
     std::vector<std::string> per;
     std::string allocation;
+    std::vector<std::string> importance;
     double stop_at = 0;
     std::int64_t together = 1;
     std::int64_t inputs_per_fault = 0;

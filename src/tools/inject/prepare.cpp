@@ -88,6 +88,7 @@ Sampling sampling_of(const CampaignFile& file) {
     sampling.by_bit = file.by_bit;
     sampling.by_target = file.by_target;
     sampling.allocation = file.allocation;
+    sampling.importance = file.importance;
     sampling.list = file.list;
     sampling.trials = file.trials   ? *file.trials
                       : file.margin ? sample_size(std::nullopt, *file.margin, file.confidence)
