@@ -82,6 +82,9 @@ enum class Outcome {
 std::string name(Outcome outcome);
 std::optional<Outcome> parse_outcome(std::string_view text);
 
+// Numbers of the user's own about a run, by name.
+using Metrics = std::vector<std::pair<std::string, double>>;
+
 // What the faults of one trial did to one input.
 struct TrialResult {
     static constexpr double none = std::numeric_limits<double>::quiet_NaN();
@@ -105,7 +108,8 @@ struct TrialResult {
     double max_rel = none;
     double sqnr_db = none;
     double cosine = none;
-    double metric = none;      // the user's
+    double metric = none;      // the user's, where it has no name
+    Metrics metrics = {};      // … where they have, in the order of their names
     std::string failure = {};  // what the engine said; the signal of a crash; the limit of a hang
 
     bool operator==(const TrialResult& other) const;  // NaN equals NaN

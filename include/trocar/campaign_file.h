@@ -59,7 +59,8 @@ struct CampaignFile {
     bool nan_everywhere = false;
     Ranges ranges = Ranges::off;
     double range_margin = 0;
-    std::string metric;  // a command; empty: none
+    std::string postprocess;  // commands; empty: none
+    std::string metric;
     bool layer_effects = false;
 
     Accelerate accelerate;

@@ -42,6 +42,19 @@ struct Sampling {
     std::vector<std::vector<ModelFault>> list = {};  // given faults, a trial each, instead
 };
 
+// Measures a run: of the golden and the faulty outputs. A single number may have an empty name.
+using Metric =
+    std::function<Metrics(const std::vector<NamedValue>& golden,
+                          const std::vector<NamedValue>& faulty, const CampaignInput& input)>;
+// Makes of the outputs what decisions are taken from, and measured; always as many of them.
+using Postprocess = std::function<std::vector<NamedValue>(const std::vector<NamedValue>& outputs,
+                                                          const CampaignInput& input)>;
+// Both by a process that runs `command` in a shell, one for each worker; docs/inject.md says what
+// it is told and answers. They throw Error(input) when it ends, takes over a minute, or answers
+// what makes no sense.
+std::function<Metric()> metric_command(const std::string& command);
+std::function<Postprocess()> postprocess_command(const std::string& command);
+
 // What is measured.
 struct Monitoring {
     bool nan_everywhere = false;  // NaN and infinity in every tensor, not only in outputs
@@ -49,10 +62,10 @@ struct Monitoring {
     double margin = 0;          // by which ranges are widened, as a share of their width
     bool only_correct = false;  // inputs whose golden decision is not their label are left out
     bool layers = false;        // effects on every tensor on the way
-    // The user's: of the golden and the faulty outputs, in graph order.
-    std::function<double(const std::vector<NamedValue>&, const std::vector<NamedValue>&,
-                         const CampaignInput&)>
-        metric = {};
+    // The user's. Called once for each worker, in the thread that runs the campaign; what they give
+    // is called by that worker alone. With the same arguments it must give the same.
+    std::function<Metric()> metric = {};
+    std::function<Postprocess()> postprocess = {};
     std::map<std::string, CustomEffect> effects = {};  // fault models of the user's own, by name
 };
 

@@ -288,6 +288,7 @@ Field::Keys keys_of(CampaignFile& c) {
          }},
         {"only_correct", [&](const Field& f) { c.only_correct = f.truth(); }},
         {"monitors", [&](const Field& f) { read_monitors(c, f); }},
+        {"postprocess", [&](const Field& f) { c.postprocess = f.text(); }},
         {"metric", [&](const Field& f) { c.metric = f.text(); }},
         {"layer_effects", [&](const Field& f) { c.layer_effects = f.truth(); }},
         {"accelerate", [&](const Field& f) { read_accelerate(c.accelerate, f); }},

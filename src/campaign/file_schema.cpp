@@ -158,6 +158,7 @@ std::string campaign_schema() {
         "margin": {"type": "number", "minimum": 0, "default": 0}
       }
     },
+    "postprocess": {"type": "string", "description": "Command that makes of outputs what decisions are taken from"},
     "metric": {"type": "string", "description": "Command that measures a faulty output"},
     "layer_effects": {"type": "boolean", "default": false},
     "accelerate": {

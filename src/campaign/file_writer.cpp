@@ -219,6 +219,7 @@ void put_measures(Lines& lines, const CampaignFile& campaign) {
     lines.put("ranges", word(range_words, campaign.ranges));
     lines.put("margin", campaign.range_margin);
     lines.close();
+    lines.put_text("postprocess", campaign.postprocess);
     lines.put_text("metric", campaign.metric);
     lines.put("layer_effects", campaign.layer_effects);
     if (campaign.time_limit) {

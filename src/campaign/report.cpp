@@ -155,15 +155,17 @@ Section accuracy_section(const Tally& tally, const InjectReportOptions& options)
     return section;
 }
 
+std::string capital(const std::string& word) {
+    return std::string(1, static_cast<char>(word[0] - 'a' + 'A')) + word.substr(1);
+}
+
 Table group_table(const Tally& tally, const std::string& key, const std::vector<Named>& groups,
                   const InjectReportOptions& options) {
     auto table = titled("by_" + key, "By " + key);
-    table.columns = {
-        {.key = key,
-         .title = std::string(1, static_cast<char>(key[0] - 'a' + 'A')) + key.substr(1)},
-        {.key = "faults", .title = "Faults", .show = Show::count},
-        {.key = "population", .title = "of", .show = Show::compact, .optional = 3},
-        {.key = "results", .title = "Results", .show = Show::count, .optional = 4}};
+    table.columns = {{.key = key, .title = capital(key)},
+                     {.key = "faults", .title = "Faults", .show = Show::count},
+                     {.key = "population", .title = "of", .show = Show::compact, .optional = 3},
+                     {.key = "results", .title = "Results", .show = Show::count, .optional = 4}};
     for (auto& column : rate_columns("sdc", "SDC-1")) {
         table.columns.push_back(std::move(column));
     }
@@ -185,6 +187,46 @@ Table group_table(const Tally& tally, const std::string& key, const std::vector<
         }
         table.rows.push_back(std::move(row));
     }
+    return table;
+}
+
+// Means of the user's metrics: of all, and of each group.
+Table metric_table(const Tally& tally, const std::string& key, const std::vector<Named>& groups,
+                   const InjectReportOptions& options) {
+    auto table = titled(key.empty() ? "metrics" : "metrics_by_" + key,
+                        key.empty() ? "Metrics" : "Metrics by " + key);
+    if (!key.empty()) {
+        table.columns.push_back({.key = key, .title = capital(key)});
+    }
+    for (auto& column :
+         std::vector<Column>{{.key = "metric", .title = "Metric"},
+                             {.key = "results", .title = "Results", .show = Show::count},
+                             {.key = "mean", .title = "Mean"},
+                             {.key = "mean_low", .title = "from"},
+                             {.key = "mean_high", .title = "to"}}) {
+        table.columns.push_back(std::move(column));
+    }
+    for (const auto& [name, group, place] : groups) {
+        for (const auto& [metric, sums] : tally.metrics) {
+            const auto estimate = mean(tally, group, metric, options);
+            const bool several = std::isfinite(estimate.interval.low);
+            const char* why = "one trial says nothing of others";
+            Row row;
+            if (!key.empty()) {
+                row.cells.emplace_back(name);
+            }
+            row.cells.emplace_back(metric);
+            row.cells.emplace_back(estimate.results);
+            row.cells.push_back(number(estimate.mean, "no result has it"));
+            row.cells.push_back(several ? Cell(estimate.interval.low) : Cell::unavailable(why));
+            row.cells.push_back(several ? Cell(estimate.interval.high) : Cell::unavailable(why));
+            table.rows.push_back(std::move(row));
+        }
+    }
+    table.note = fmt::format(
+        "Means over all faults and these inputs, of results that have a number; at {:g} % "
+        "confidence, by the variance between faults.",
+        100 * options.confidence);
     return table;
 }
 
@@ -326,12 +368,20 @@ Report inject_report(const CampaignStore& store, const InjectReportOptions& opti
     report.sections.push_back(definitions());
     report.sections.push_back(accuracy_section(all, options));
     report.order = {"sample", "outcomes", "definitions", "accuracy"};
+    if (!all.metrics.empty()) {
+        report.tables.push_back(metric_table(all, "", {{"", everything(all)}}, options));
+        report.order.emplace_back("metrics");
+    }
     for (const auto& by : options.by) {
         const auto groups = by == "target"  ? by_target(all)
                             : by == "layer" ? by_layer(all)
                                             : by_bit(all);
         report.tables.push_back(group_table(all, by, groups, options));
         report.order.push_back("by_" + by);
+        if (!all.metrics.empty()) {
+            report.tables.push_back(metric_table(all, by, groups, options));
+            report.order.push_back("metrics_by_" + by);
+        }
     }
     if (auto table = worst_table(store, all, options.worst); !table.rows.empty()) {
         report.tables.push_back(std::move(table));

@@ -120,6 +120,21 @@ Tally tally(const CampaignStore& store) {
             all.trials.insert(all.trials.begin() + static_cast<std::ptrdiff_t>(at), fresh);
         }
         add(all.trials[at], result);
+        const auto measured = [&](const std::string& metric, double number) {
+            if (std::isnan(number)) {
+                return;
+            }
+            auto& sums = all.metrics[metric];
+            if (sums.empty() || sums.back().trial != result.trial) {
+                sums.push_back({result.trial});
+            }
+            ++sums.back().results;
+            sums.back().sum += number;
+        };
+        measured("metric", result.metric);
+        for (const auto& [metric, number] : result.metrics) {
+            measured(metric, number);
+        }
         inputs.insert(result.input);
         return true;
     });

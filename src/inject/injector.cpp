@@ -34,26 +34,47 @@ Injector::Ready& Injector::ready(std::uint64_t number) {
     made.number = number;
     made.input = inputs_.get(number);
     made.golden = first_runner_.golden(made.input.values, options_.memory_budget / 2);
-    made.outputs = outputs_of(circuit_, made.golden, nullptr);
-    made.decision = decide(made.outputs);
-    if (has_nan(made.outputs)) {
+    made.raw = outputs_of(circuit_, made.golden, nullptr);
+    if (has_nan(made.raw)) {
         throw Error(Fault::input,
                     fmt::format("the golden output of input {} has NaN: nothing can be said of "
                                 "what faults do to it",
                                 made.input.name.empty() ? std::to_string(number) : made.input.name),
                     "`trocar dump` finds the op where it comes from");
     }
-    made.left_out = options_.monitoring.only_correct && made.input.label &&
-                    (made.decision.tops.empty() || made.decision.tops[0] != *made.input.label);
     ready_ = std::move(made);
     return *ready_;
+}
+
+// The user's functions, for each worker its own.
+void Injector::hire(std::size_t workers) {
+    const auto& monitoring = options_.monitoring;
+    while (monitoring.metric && metrics_.size() < workers) {
+        metrics_.push_back(monitoring.metric());
+    }
+    while (monitoring.postprocess && postprocesses_.size() < workers) {
+        postprocesses_.push_back(monitoring.postprocess());
+    }
+}
+
+// Ready, with what is decided from the golden outputs.
+const Injector::Ready& Injector::decide_on(std::uint64_t number) {
+    hire(1);
+    auto& on = ready(number);
+    if (!on.outputs) {
+        on.outputs = postprocesses_.empty() ? on.raw : postprocesses_[0](on.raw, on.input);
+        on.decision = decide(*on.outputs);
+        on.left_out = options_.monitoring.only_correct && on.input.label &&
+                      (on.decision.tops.empty() || on.decision.tops[0] != *on.input.label);
+    }
+    return on;
 }
 
 // Exact results need an engine that gives the same bits for the same work, cut or whole.
 void Injector::check(const Model& model) {
     const auto& first = ready(0);
     const auto again = first_runner_.golden(first.input.values, options_.memory_budget / 2);
-    if (!same_bits(first.outputs, outputs_of(circuit_, again, nullptr))) {
+    if (!same_bits(first.raw, outputs_of(circuit_, again, nullptr))) {
         throw Error(Fault::unsupported,
                     fmt::format("{} {} does not give the same bits twice for this model: what a "
                                 "fault does cannot be told from that",
@@ -62,7 +83,7 @@ void Injector::check(const Model& model) {
     }
     if (circuit_.deployed() != nullptr) {
         Session whole(model, std::shared_ptr<Engine>(&circuit_.engine(), [](Engine*) {}));
-        if (!same_bits(first.outputs, whole.run(first.input.values))) {
+        if (!same_bits(first.raw, whole.run(first.input.values))) {
             notes_.emplace_back(
                 "the model run op by op has other bits than run whole: faults are in the former");
         }
@@ -83,7 +104,7 @@ void Injector::check(const Model& model) {
 bool Injector::rehearse() {
     const auto& first = ready(0);
     const auto again = first_runner_.golden(first.input.values, options_.memory_budget / 2);
-    return same_bits(first.outputs, outputs_of(circuit_, again, nullptr));
+    return same_bits(first.raw, outputs_of(circuit_, again, nullptr));
 }
 
 // The range that each tensor of numbers has in all golden runs.
@@ -144,15 +165,27 @@ void Injector::forget_saved() {
     }
 }
 
-TrialResult Injector::result_of(const Ready& on, std::uint64_t trial, const Lane& lane) const {
-    const auto outputs = lane.failure.empty() ? outputs_of(circuit_, on.golden, &lane) : on.outputs;
+TrialResult Injector::result_of(const Ready& on, std::uint64_t trial, const Lane& lane,
+                                std::size_t worker) const {
+    auto outputs = lane.failure.empty() ? outputs_of(circuit_, on.golden, &lane) : on.raw;
     bool same = true;
     for (const auto id : circuit_.graph().outputs()) {
         same = same && lane.patch(id) == nullptr && circuit_.constant(id) == nullptr;
     }
-    same = same || same_bits(on.outputs, outputs);
-    auto result =
-        judge(on.outputs, on.decision, outputs, same, lane, on.input, options_.monitoring);
+    same = same || same_bits(on.raw, outputs);
+    if (same) {
+        outputs = *on.outputs;
+    } else if (!postprocesses_.empty()) {
+        outputs = postprocesses_[worker](outputs, on.input);
+        if (outputs.size() != on.outputs->size()) {
+            throw Error(Fault::input,
+                        fmt::format("post-processing makes {} outputs of a run with faults, and {} "
+                                    "of the golden one",
+                                    outputs.size(), on.outputs->size()));
+        }
+    }
+    auto result = judge(*on.outputs, on.decision, outputs, same, lane, on.input,
+                        metrics_.empty() ? Metric() : metrics_[worker]);
     result.trial = trial;
     result.input = on.number;
     return result;
@@ -180,7 +213,7 @@ void Injector::audit(const Ready& on, const Work& work, std::size_t worker, Sink
     auto plain = make_lane(circuit_, types_, trial.faults, on.number, options_.monitoring.effects);
     runner(worker).run_plainly(on.golden, plain, watch_);
     sink.end(worker);
-    const auto expected = result_of(on, work.trial, plain);
+    const auto expected = result_of(on, work.trial, plain, worker);
     const auto faulty = outputs_of(circuit_, on.golden, &plain);
     const auto found = outputs_of(circuit_, on.golden, &work.lane);
     if (expected != work.result || (work.lane.failure.empty() && !same_bits(faulty, found))) {
@@ -287,7 +320,7 @@ bool Injector::run(const Ready& on, std::vector<Work>& works, bool plainly, Sink
     std::vector<Work*> unchanged;
     for (auto& work : works) {
         if (work.lane.done) {
-            work.result = result_of(on, work.trial, work.lane);
+            work.result = result_of(on, work.trial, work.lane, 0);
             unchanged.push_back(&work);
         }
     }
@@ -318,7 +351,7 @@ bool Injector::run(const Ready& on, std::vector<Work>& works, bool plainly, Sink
                 sink.end(worker);
                 std::vector<std::uint64_t> audited;
                 for (auto* work : some) {
-                    work->result = result_of(on, work->trial, work->lane);
+                    work->result = result_of(on, work->trial, work->lane, worker);
                     if (!plainly && is_audited(work->trial, on.number)) {
                         audit(on, *work, worker, sink);
                         audited.push_back(work->trial);
@@ -364,9 +397,10 @@ bool Injector::work(const Share& share, Sink& sink) {
            !share.plainly) {
         others_.push_back(std::make_unique<Runner>(circuit_, options_.accelerate));
     }
-    const auto& on = ready(share.input);
+    hire(share.plainly ? 1 : static_cast<std::size_t>(std::max(1, options_.workers)));
+    const auto& on = decide_on(share.input);
     sink.golden({on.number, on.input.name, on.input.label,
-                 on.decision.tops.empty() ? -1 : on.decision.tops[0], on.left_out, on.outputs});
+                 on.decision.tops.empty() ? -1 : on.decision.tops[0], on.left_out, *on.outputs});
     if (on.left_out) {
         return true;
     }
@@ -382,7 +416,7 @@ bool Injector::work(const Share& share, Sink& sink) {
 TrialResult Injector::replay(const Trial& trial, std::uint64_t input,
                              std::vector<LayerEffect>& effects) {
     find_ranges();
-    const auto& on = ready(input);
+    const auto& on = decide_on(input);
     auto lane = make_lane(circuit_, types_, trial.faults, input, options_.monitoring.effects);
     lane.effects = &effects;
     first_runner_.run_plainly(on.golden, lane, watch_);
@@ -390,7 +424,7 @@ TrialResult Injector::replay(const Trial& trial, std::uint64_t input,
         effect.trial = trial.number;
         effect.input = input;
     }
-    return result_of(on, trial.number, lane);
+    return result_of(on, trial.number, lane, 0);
 }
 
 TrialResult lost(const GoldenResult& golden, std::uint64_t trial, Outcome outcome,

@@ -71,7 +71,9 @@ private:
         std::uint64_t number = 0;
         CampaignInput input;
         Golden golden;
-        std::vector<NamedValue> outputs;
+        std::vector<NamedValue> raw;  // outputs as the model gives them
+        // Of them as they are processed, once `decide_on` was there.
+        std::optional<std::vector<NamedValue>> outputs = std::nullopt;
         Decision decision;
         bool left_out = false;
     };
@@ -86,11 +88,14 @@ private:
 
     void check(const Model& model);
     Ready& ready(std::uint64_t number);
+    const Ready& decide_on(std::uint64_t number);
+    void hire(std::size_t workers);
     Lane lane_of(std::uint64_t trial, std::uint64_t input);
     Runner& runner(std::size_t worker) {
         return worker == 0 ? first_runner_ : *others_[worker - 1];
     }
-    TrialResult result_of(const Ready& on, std::uint64_t trial, const Lane& lane) const;
+    TrialResult result_of(const Ready& on, std::uint64_t trial, const Lane& lane,
+                          std::size_t worker) const;
     std::size_t lanes_at_once(const Golden& golden) const;
     std::vector<std::size_t> ordered(std::vector<Work>& works) const;
     bool is_audited(std::uint64_t trial, std::uint64_t input) const;
@@ -105,6 +110,8 @@ private:
     Circuit circuit_;
     Runner first_runner_;
     std::vector<std::unique_ptr<Runner>> others_;  // of the workers but the first
+    std::vector<Metric> metrics_;                  // by worker
+    std::vector<Postprocess> postprocesses_;
     std::unique_ptr<Universe> universe_;
     Watch watch_;
     bool ranges_known_ = false;

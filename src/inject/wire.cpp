@@ -20,6 +20,13 @@ public:
         (*this)(text.size());
         bytes += text;
     }
+    void operator()(const Metrics& metrics) {
+        (*this)(metrics.size());
+        for (const auto& [name, number] : metrics) {
+            (*this)(name);
+            (*this)(number);
+        }
+    }
     template <class T>
     void operator()(const std::optional<T>& value) {
         (*this)(value.has_value());
@@ -38,6 +45,13 @@ public:
     requires std::is_arithmetic_v<T> || std::is_enum_v<T>
     void operator()(T& value) { std::memcpy(&value, take(sizeof value).data(), sizeof value); }
     void operator()(std::string& text) { text = take(count(1)); }
+    void operator()(Metrics& metrics) {
+        metrics.resize(count(16));
+        for (auto& [name, number] : metrics) {
+            (*this)(name);
+            (*this)(number);
+        }
+    }
     template <class T>
     void operator()(std::optional<T>& value) {
         bool there = false;
@@ -79,7 +93,7 @@ void pass(Pass& p, R& r) requires std::is_same_v<std::remove_const_t<R>, TrialRe
     p(r.sdc1), p(r.sdc5), p(r.sdc10), p(r.sdc20);
     p(r.golden_correct), p(r.faulty_correct), p(r.detected);
     p(r.max_abs), p(r.mean_abs), p(r.max_rel), p(r.sqnr_db), p(r.cosine), p(r.metric);
-    p(r.failure);
+    p(r.failure), p(r.metrics);
 }
 
 template <class Pass, class E>

@@ -12,8 +12,8 @@ constexpr int schema_version = 2;
 // The statements that make an empty file a store; docs/inject-store.md explains them.
 const char* schema();
 
-// Those that make a store of the version before, whose outcomes had neither crash nor hang, one of
-// this version.
+// Those that make a store of the version before, which had no named metrics, and neither crash nor
+// hang, one of this version.
 const char* upgrade();
 
 // Tables, then views.

@@ -61,6 +61,10 @@ void declare(Args& args, CampaignArguments& a) {
         "--ranges", a.ranges, "off|observe|clip",
         "Ranges that tensors have without faults: note when they are left, or clip to them");
     args.flag("--layers", a.layers, "Keep what each fault did to every tensor on its way");
+    args.option("--postprocess", a.postprocess, "COMMAND",
+                "What makes of outputs that from which decisions are taken");
+    args.option("--metric", a.metric, "COMMAND",
+                "What measures a faulty output: one number, or several with names");
     args.choice("--view", a.view, "deployed|source",
                 "The model as the engine runs it, fused, or op by op as in the file");
     args.option(
@@ -319,6 +323,12 @@ CampaignFile campaign_of(const CampaignArguments& a) {
             {{"off", Ranges::off}, {"observe", Ranges::observe}, {"clip", Ranges::clip}});
     }
     file.layer_effects = file.layer_effects || a.layers;
+    if (!a.metric.empty()) {
+        file.metric = a.metric;
+    }
+    if (!a.postprocess.empty()) {
+        file.postprocess = a.postprocess;
+    }
     for (const auto& word : words(a.without)) {
         switch_off(file.accelerate, word);
     }

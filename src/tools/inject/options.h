@@ -41,6 +41,8 @@ struct CampaignArguments {
     bool nan_everywhere = false;
     std::string ranges;
     bool layers = false;
+    std::string metric;
+    std::string postprocess;
     std::vector<std::string> without;
     std::string memory;
     std::int64_t workers = 0;

@@ -103,6 +103,12 @@ Monitoring monitoring_of(const CampaignFile& file) {
     monitoring.margin = file.range_margin;
     monitoring.only_correct = file.only_correct;
     monitoring.layers = file.layer_effects;
+    if (!file.metric.empty()) {
+        monitoring.metric = metric_command(file.metric);
+    }
+    if (!file.postprocess.empty()) {
+        monitoring.postprocess = postprocess_command(file.postprocess);
+    }
     return monitoring;
 }
 
@@ -120,10 +126,6 @@ std::string model_hash(const std::vector<Scalar>& described) {
 
 Prepared prepare(CampaignFile file, Context& context) {
     Prepared made;
-    if (!file.metric.empty()) {
-        throw Error(Fault::unsupported, "a metric by a command cannot be run yet",
-                    "Monitoring::metric in trocar/inject.h takes one in C++");
-    }
     if (!file.seed) {
         file.seed = context.seed();
     }
