@@ -55,13 +55,25 @@ struct Accelerate {
 // How trials go to strata: by their sizes, evenly, or more where outcomes are expected to vary
 // most.
 enum class Allocation { proportional, equal, data_aware };
+// How often some faults are drawn, against others. The factor of a fault is the product of those of
+// all entries that fit it; Trial::weight makes up for it.
+struct Importance {
+    std::string bits = {};    // see parse_bits; empty: any
+    std::string layers = {};  // glob on the name of the layer; empty: any
+    double factor = 1;        // above 0
+    bool operator==(const Importance&) const = default;
+};
+// "bits:23-30=10", "layer:/conv1/*=5". Throws Error(usage).
+Importance parse_importance(std::string_view text);
 // What is made of the ranges that tensors have in golden runs: nothing, a note when one is left, or
 // what lies outside is clipped to it.
 enum class Ranges { off, observe, clip };
 
 // What a run with a fault did, from bad to good; the first that holds is the outcome.
 enum class Outcome {
-    failed,  // the engine refused or crashed
+    crash,   // the process that ran it died of a signal
+    hang,    // it did not end within the time limit
+    failed,  // the engine refused
     due,     // NaN or infinity where the golden run has a number, in a monitored tensor
     sdc,     // another decision: SDC-1
     benign,  // other bits, same decision
@@ -69,6 +81,9 @@ enum class Outcome {
 };
 std::string name(Outcome outcome);
 std::optional<Outcome> parse_outcome(std::string_view text);
+
+// Numbers of the user's own about a run, by name.
+using Metrics = std::vector<std::pair<std::string, double>>;
 
 // What the faults of one trial did to one input.
 struct TrialResult {
@@ -79,7 +94,7 @@ struct TrialResult {
     Outcome outcome = Outcome::masked;
     // Decisions, along the last axis of the first output.
     std::int64_t golden_top = -1;
-    std::int64_t faulty_top = -1;  // -1: none (NaN, failure)
+    std::int64_t faulty_top = -1;  // -1: none (NaN, failure, crash, hang)
     bool sdc1 = false;             // another first choice
     bool sdc5 = false;             // the faulty first choice is not among the golden first five
     bool sdc10 = false;            // the score of the golden first choice is off by over 10 %
@@ -93,8 +108,9 @@ struct TrialResult {
     double max_rel = none;
     double sqnr_db = none;
     double cosine = none;
-    double metric = none;      // the user's
-    std::string failure = {};  // what the engine said
+    double metric = none;      // the user's, where it has no name
+    Metrics metrics = {};      // … where they have, in the order of their names
+    std::string failure = {};  // what the engine said; the signal of a crash; the limit of a hang
 
     bool operator==(const TrialResult& other) const;  // NaN equals NaN
 };

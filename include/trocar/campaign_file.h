@@ -50,6 +50,7 @@ struct CampaignFile {
     bool by_bit = false;
     bool by_target = false;
     Allocation allocation = Allocation::proportional;
+    std::vector<Importance> importance;
     std::optional<double> stop_at;  // half-width of the interval of the SDC rate
     int faults_per_trial = 1;
     std::uint64_t inputs_per_fault = 0;  // 0: all
@@ -58,13 +59,16 @@ struct CampaignFile {
     bool nan_everywhere = false;
     Ranges ranges = Ranges::off;
     double range_margin = 0;
-    std::string metric;  // a command; empty: none
+    std::string postprocess;  // commands; empty: none
+    std::string metric;
     bool layer_effects = false;
 
     Accelerate accelerate;
     std::uint64_t memory = std::uint64_t{2} << 30;  // bytes
     int workers = 0;                                // 0: one per thread
     double audit = 0;                               // share
+    bool isolate = true;                            // runs in a child process
+    std::optional<double> time_limit;               // seconds of a trial there
     std::string store;
 };
 

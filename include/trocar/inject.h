@@ -36,8 +36,24 @@ struct Sampling {
     bool by_bit = false;
     bool by_target = false;
     Allocation allocation = Allocation::proportional;
+    // Not empty: within strata, faults are drawn with chances in proportion to their factors, and
+    // with replacement.
+    std::vector<Importance> importance = {};
     std::vector<std::vector<ModelFault>> list = {};  // given faults, a trial each, instead
 };
+
+// Measures a run: of the golden and the faulty outputs. A single number may have an empty name.
+using Metric =
+    std::function<Metrics(const std::vector<NamedValue>& golden,
+                          const std::vector<NamedValue>& faulty, const CampaignInput& input)>;
+// Makes of the outputs what decisions are taken from, and measured; always as many of them.
+using Postprocess = std::function<std::vector<NamedValue>(const std::vector<NamedValue>& outputs,
+                                                          const CampaignInput& input)>;
+// Both by a process that runs `command` in a shell, one for each worker; docs/inject.md says what
+// it is told and answers. They throw Error(input) when it ends, takes over a minute, or answers
+// what makes no sense.
+std::function<Metric()> metric_command(const std::string& command);
+std::function<Postprocess()> postprocess_command(const std::string& command);
 
 // What is measured.
 struct Monitoring {
@@ -46,10 +62,10 @@ struct Monitoring {
     double margin = 0;          // by which ranges are widened, as a share of their width
     bool only_correct = false;  // inputs whose golden decision is not their label are left out
     bool layers = false;        // effects on every tensor on the way
-    // The user's: of the golden and the faulty outputs, in graph order.
-    std::function<double(const std::vector<NamedValue>&, const std::vector<NamedValue>&,
-                         const CampaignInput&)>
-        metric = {};
+    // The user's. Called once for each worker, in the thread that runs the campaign; what they give
+    // is called by that worker alone. With the same arguments it must give the same.
+    std::function<Metric()> metric = {};
+    std::function<Postprocess()> postprocess = {};
     std::map<std::string, CustomEffect> effects = {};  // fault models of the user's own, by name
 };
 
@@ -64,6 +80,14 @@ struct CampaignOptions {
     int workers = 1;
     double audit = 0;          // share of runs that are done again by brute force
     bool brute_force = false;  // all of them, and nothing else
+    // Runs are done in a child process, so that the engine may crash or run for ever: that is an
+    // outcome then, like others. Results come to the observer in this process. The child is forked
+    // from it, and has no other thread of it: nothing that `inputs` and effects use may be locked
+    // by one. Where the engine does not give golden bits in a child, it is not done, and a note
+    // says so.
+    bool isolate = false;
+    // Seconds that a trial may take with `isolate`; 0: 100 golden runs, and 10 s at least.
+    double time_limit = 0;
     // Shard `shard` of `shards`: trials whose number leaves that remainder.
     std::uint64_t shard = 0;
     std::uint64_t shards = 1;

@@ -192,6 +192,25 @@ void read_strata(CampaignFile& campaign, const Field& field) {
     }
 }
 
+void read_importance(CampaignFile& campaign, const Field& field) {
+    for (const auto& item : field.items()) {
+        Importance one;
+        item.read({
+            {"bits",
+             [&](const Field& f) {
+                 one.bits = joined(f);
+                 f.parsed([&] { return campaign::check_bits(one.bits); });
+             }},
+            {"layers", [&](const Field& f) { one.layers = f.text(); }},
+            {"factor", [&](const Field& f) { one.factor = f.number(1e-9, 1e9); }},
+        });
+        if (one.bits.empty() && one.layers.empty()) {
+            item.fail("it needs bits or layers");
+        }
+        campaign.importance.push_back(std::move(one));
+    }
+}
+
 void read_monitors(CampaignFile& campaign, const Field& field) {
     field.read({
         {"nan",
@@ -254,6 +273,7 @@ Field::Keys keys_of(CampaignFile& c) {
              c.allocation =
                  static_cast<Allocation>(f.choice({"proportional", "equal", "data-aware"}));
          }},
+        {"importance", [&](const Field& f) { read_importance(c, f); }},
         {"stop_at",
          [&](const Field& f) {
              c.stop_at = f.share();
@@ -268,12 +288,15 @@ Field::Keys keys_of(CampaignFile& c) {
          }},
         {"only_correct", [&](const Field& f) { c.only_correct = f.truth(); }},
         {"monitors", [&](const Field& f) { read_monitors(c, f); }},
+        {"postprocess", [&](const Field& f) { c.postprocess = f.text(); }},
         {"metric", [&](const Field& f) { c.metric = f.text(); }},
         {"layer_effects", [&](const Field& f) { c.layer_effects = f.truth(); }},
         {"accelerate", [&](const Field& f) { read_accelerate(c.accelerate, f); }},
         {"memory", [&](const Field& f) { c.memory = f.bytes(); }},
         {"workers", [&](const Field& f) { c.workers = small(f, 0, 4096); }},
         {"audit", [&](const Field& f) { c.audit = f.share(); }},
+        {"isolate", [&](const Field& f) { c.isolate = f.truth(); }},
+        {"time_limit", [&](const Field& f) { c.time_limit = f.number(1e-3, 1e9); }},
         {"store", [&](const Field& f) { c.store = f.text(); }},
     };
 }
@@ -287,6 +310,12 @@ void check(const CampaignFile& campaign, const Field& whole) {
     }
     if (listed && (campaign.trials || campaign.exhaustive || campaign.margin)) {
         whole.fail("listed faults are all tried: there is no number of trials to give");
+    }
+    if (!campaign.importance.empty() && (listed || campaign.exhaustive)) {
+        whole.fail("importance says how often faults are drawn, and here all of them are tried");
+    }
+    if (!campaign.importance.empty() && campaign.stop_at) {
+        whole.fail("stop_at does not know weights: it cannot be had with importance");
     }
     if (campaign.data && inputs) {
         whole.fail("inputs come either from data or from inputs, not from both");

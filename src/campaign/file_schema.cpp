@@ -131,6 +131,20 @@ std::string campaign_schema() {
     "stratify": {"oneOf": [{"enum": ["layer", "bit", "target"]},
                            {"type": "array", "items": {"enum": ["layer", "bit", "target"]}}]},
     "allocation": {"enum": ["proportional", "equal", "data-aware"], "default": "proportional"},
+    "importance": {
+      "description": "How often some faults are drawn, against others",
+      "type": "array",
+      "items": {
+        "type": "object",
+        "additionalProperties": false,
+        "minProperties": 1,
+        "properties": {
+          "bits": {"type": ["string", "integer"]},
+          "layers": {"type": "string", "description": "Glob on the name of the layer"},
+          "factor": {"type": "number", "exclusiveMinimum": 0, "default": 1}
+        }
+      }
+    },
     "stop_at": {"$ref": "#/$defs/share", "description": "Half-width of the interval of the SDC rate"},
     "faults_per_trial": {"$ref": "#/$defs/positive", "default": 1},
     "inputs_per_fault": {"oneOf": [{"$ref": "#/$defs/positive"}, {"const": "all"}], "default": "all"},
@@ -144,6 +158,7 @@ std::string campaign_schema() {
         "margin": {"type": "number", "minimum": 0, "default": 0}
       }
     },
+    "postprocess": {"type": "string", "description": "Command that makes of outputs what decisions are taken from"},
     "metric": {"type": "string", "description": "Command that measures a faulty output"},
     "layer_effects": {"type": "boolean", "default": false},
     "accelerate": {
@@ -168,6 +183,8 @@ std::string campaign_schema() {
                          {"type": "string", "pattern": "^[0-9.]+ *([kMGT]?B|[KMGT]iB)?$"}], "default": "2 GiB"},
     "workers": {"type": "integer", "minimum": 0, "maximum": 4096, "default": 0},
     "audit": {"$ref": "#/$defs/share", "description": "Share of the runs that are done again by brute force"},
+    "isolate": {"type": "boolean", "default": true, "description": "Run the engine in a child process: crash and hang are outcomes"},
+    "time_limit": {"type": "number", "exclusiveMinimum": 0, "description": "Seconds that a trial may take; 100 golden runs and 10 s at least without it"},
     "store": {"type": "string", "description": "File for the results"}
   }
 }

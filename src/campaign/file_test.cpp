@@ -230,5 +230,24 @@ TEST(CampaignFiles, HaveASchema) {
     check(schema.at("$defs").at("population"), "faults:\n", "  ");
 }
 
+TEST(CampaignFiles, SayHowOftenFaultsAreDrawnAndWhatEndsThem) {
+    const auto file = parse(
+        "model: m.onnx\nimportance: [{bits: 23-30, factor: 10}, {layers: /conv1/*, factor: 0.5}]\n"
+        "time_limit: 5\nisolate: false\npostprocess: ./boxes.py\n");
+    const std::vector<Importance> wanted{{"23-30", "", 10}, {"", "/conv1/*", 0.5}};
+    EXPECT_EQ(file.importance, wanted);
+    EXPECT_EQ(file.time_limit, 5);
+    EXPECT_FALSE(file.isolate);
+    EXPECT_EQ(file.postprocess, "./boxes.py");
+    const auto again = parse(campaign_text(file));
+    EXPECT_EQ(again.importance, wanted);
+    EXPECT_EQ(canonical_text(again), canonical_text(file));
+    EXPECT_THAT(canonical_text(file), HasSubstr("factor: 10"));
+    EXPECT_THROW(parse("model: m.onnx\nimportance: [{factor: 2}]\n"), Error);
+    EXPECT_THROW(parse("model: m.onnx\nimportance: [{bits: 1, factor: 2}]\nstop_at: 0.1\n"), Error);
+    EXPECT_THROW(parse("model: m.onnx\nimportance: [{bits: 1, factor: 2}]\ntrials: exhaustive\n"),
+                 Error);
+}
+
 }  // namespace
 }  // namespace trocar

@@ -159,6 +159,17 @@ void put_trials(Lines& lines, const CampaignFile& campaign) {
     }
     lines.put("stratify", "[" + strata + "]");
     lines.put("allocation", word(allocations, campaign.allocation));
+    if (!campaign.importance.empty()) {
+        lines.open("importance");
+        for (const auto& one : campaign.importance) {
+            lines.begin_item();
+            lines.put_text("bits", one.bits);
+            lines.put_text("layers", one.layers);
+            lines.put("factor", one.factor);
+            lines.end_item();
+        }
+        lines.close();
+    }
     if (campaign.stop_at) {
         lines.put("stop_at", *campaign.stop_at);
     }
@@ -208,8 +219,12 @@ void put_measures(Lines& lines, const CampaignFile& campaign) {
     lines.put("ranges", word(range_words, campaign.ranges));
     lines.put("margin", campaign.range_margin);
     lines.close();
+    lines.put_text("postprocess", campaign.postprocess);
     lines.put_text("metric", campaign.metric);
     lines.put("layer_effects", campaign.layer_effects);
+    if (campaign.time_limit) {
+        lines.put("time_limit", *campaign.time_limit);
+    }
 }
 
 void put_work(Lines& lines, const CampaignFile& campaign) {
@@ -225,6 +240,7 @@ void put_work(Lines& lines, const CampaignFile& campaign) {
     lines.put("memory", campaign.memory);
     lines.put("workers", static_cast<std::uint64_t>(campaign.workers));
     lines.put("audit", campaign.audit);
+    lines.put("isolate", campaign.isolate);
     lines.put_text("store", campaign.store);
 }
 

@@ -9,10 +9,17 @@ namespace trocar {
 
 namespace {
 
-constexpr std::array<std::string_view, 5> names{"failed", "due", "sdc", "benign", "masked"};
+constexpr std::array<std::string_view, 7> names{"crash", "hang",   "failed", "due",
+                                                "sdc",   "benign", "masked"};
 
 bool same(double a, double b) {
     return a == b || (std::isnan(a) && std::isnan(b));
+}
+
+bool same(const Metrics& a, const Metrics& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
+        return x.first == y.first && same(x.second, y.second);
+    });
 }
 
 }  // namespace
@@ -35,7 +42,7 @@ bool TrialResult::operator==(const TrialResult& other) const {
            detected == other.detected && same(max_abs, other.max_abs) &&
            same(mean_abs, other.mean_abs) && same(max_rel, other.max_rel) &&
            same(sqnr_db, other.sqnr_db) && same(cosine, other.cosine) &&
-           same(metric, other.metric) && failure == other.failure;
+           same(metric, other.metric) && same(metrics, other.metrics) && failure == other.failure;
 }
 
 }  // namespace trocar

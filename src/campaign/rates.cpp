@@ -260,6 +260,13 @@ std::string method_text(const Tally& tally, const InjectReportOptions& options) 
                         clusters ? "variance between faults, whose inputs are not independent" : "",
                         wilson ? "" : " (there Wilson with as many trials as say the same)");
     }
+    const bool weights = std::any_of(all.begin(), all.end(),
+                                     [](const TrialTally* trial) { return trial->weight != 1; });
+    if (weights) {
+        text +=
+            "; trials weighted by the inverse of their chances, for they were drawn with unequal "
+            "ones (Hansen–Hurwitz, as a ratio)";
+    }
     return text;
 }
 

@@ -23,8 +23,10 @@ struct Measure {
 };
 
 // What is counted, from bad to good, and what each means.
-constexpr std::array<Measure, 8> measures{{
-    {"failed", "Failed", Count::failed, "the engine refused or crashed"},
+constexpr std::array<Measure, 10> measures{{
+    {"crash", "Crash", Count::crash, "the process that ran the engine died of a signal"},
+    {"hang", "Hang", Count::hang, "the run did not end within the time limit"},
+    {"failed", "Failed", Count::failed, "the engine refused to go on"},
     {"due", "DUE", Count::due,
      "detected unrecoverable error: NaN or infinity, where the golden run has a number, in a "
      "monitored tensor"},
@@ -99,7 +101,7 @@ Table outcome_table(const Tally& tally, const InjectReportOptions& options) {
     }
     table.note =
         "A result is one input run with the faults of one trial. Its outcome is the first "
-        "of Failed to Masked that holds; SDC-5 to SDC-20 % are counted besides.";
+        "of Crash to Masked that holds; SDC-5 to SDC-20 % are counted besides.";
     return table;
 }
 
@@ -145,23 +147,25 @@ Section accuracy_section(const Tally& tally, const InjectReportOptions& options)
         return section;
     }
     add("detection_rate", "Detected", Count::harmful_detected, Count::harmful,
-        "no result is failed, DUE or SDC");
-    section.scalars.back().note = "of Failed, DUE and SDC-1: " + section.scalars.back().note;
+        "no result is harmful");
+    section.scalars.back().note = "of Crash to SDC-1: " + section.scalars.back().note;
     add("false_alarm_rate", "False alarms", Count::false_alarms, Count::harmless,
         "no result is benign or masked");
     section.scalars.back().note = "of Benign and Masked: " + section.scalars.back().note;
     return section;
 }
 
+std::string capital(const std::string& word) {
+    return std::string(1, static_cast<char>(word[0] - 'a' + 'A')) + word.substr(1);
+}
+
 Table group_table(const Tally& tally, const std::string& key, const std::vector<Named>& groups,
                   const InjectReportOptions& options) {
     auto table = titled("by_" + key, "By " + key);
-    table.columns = {
-        {.key = key,
-         .title = std::string(1, static_cast<char>(key[0] - 'a' + 'A')) + key.substr(1)},
-        {.key = "faults", .title = "Faults", .show = Show::count},
-        {.key = "population", .title = "of", .show = Show::compact, .optional = 3},
-        {.key = "results", .title = "Results", .show = Show::count, .optional = 4}};
+    table.columns = {{.key = key, .title = capital(key)},
+                     {.key = "faults", .title = "Faults", .show = Show::count},
+                     {.key = "population", .title = "of", .show = Show::compact, .optional = 3},
+                     {.key = "results", .title = "Results", .show = Show::count, .optional = 4}};
     for (auto& column : rate_columns("sdc", "SDC-1")) {
         table.columns.push_back(std::move(column));
     }
@@ -186,6 +190,46 @@ Table group_table(const Tally& tally, const std::string& key, const std::vector<
     return table;
 }
 
+// Means of the user's metrics: of all, and of each group.
+Table metric_table(const Tally& tally, const std::string& key, const std::vector<Named>& groups,
+                   const InjectReportOptions& options) {
+    auto table = titled(key.empty() ? "metrics" : "metrics_by_" + key,
+                        key.empty() ? "Metrics" : "Metrics by " + key);
+    if (!key.empty()) {
+        table.columns.push_back({.key = key, .title = capital(key)});
+    }
+    for (auto& column :
+         std::vector<Column>{{.key = "metric", .title = "Metric"},
+                             {.key = "results", .title = "Results", .show = Show::count},
+                             {.key = "mean", .title = "Mean"},
+                             {.key = "mean_low", .title = "from"},
+                             {.key = "mean_high", .title = "to"}}) {
+        table.columns.push_back(std::move(column));
+    }
+    for (const auto& [name, group, place] : groups) {
+        for (const auto& [metric, sums] : tally.metrics) {
+            const auto estimate = mean(tally, group, metric, options);
+            const bool several = std::isfinite(estimate.interval.low);
+            const char* why = "one trial says nothing of others";
+            Row row;
+            if (!key.empty()) {
+                row.cells.emplace_back(name);
+            }
+            row.cells.emplace_back(metric);
+            row.cells.emplace_back(estimate.results);
+            row.cells.push_back(number(estimate.mean, "no result has it"));
+            row.cells.push_back(several ? Cell(estimate.interval.low) : Cell::unavailable(why));
+            row.cells.push_back(several ? Cell(estimate.interval.high) : Cell::unavailable(why));
+            table.rows.push_back(std::move(row));
+        }
+    }
+    table.note = fmt::format(
+        "Means over all faults and these inputs, of results that have a number; at {:g} % "
+        "confidence, by the variance between faults.",
+        100 * options.confidence);
+    return table;
+}
+
 Table worst_table(const CampaignStore& store, const Tally& tally, std::size_t most) {
     auto trials = everything(tally);
     std::erase_if(trials, [](const TrialTally* trial) { return (*trial)[Count::harmful] == 0; });
@@ -207,6 +251,8 @@ Table worst_table(const CampaignStore& store, const Tally& tally, std::size_t mo
                      {.key = "fault", .title = "Fault"},
                      {.key = "harmful", .title = "Harmed", .show = Show::count},
                      {.key = "results", .title = "of", .show = Show::count},
+                     {.key = "crash", .title = "Crash", .show = Show::count, .optional = 2},
+                     {.key = "hang", .title = "Hang", .show = Show::count, .optional = 2},
                      {.key = "failed", .title = "Failed", .show = Show::count, .optional = 2},
                      {.key = "due", .title = "DUE", .show = Show::count, .optional = 1},
                      {.key = "sdc", .title = "SDC-1", .show = Show::count, .optional = 1},
@@ -218,8 +264,9 @@ Table worst_table(const CampaignStore& store, const Tally& tally, std::size_t mo
         table.rows.push_back(
             {.cells = {Cell(trial.trial),
                        fault ? Cell(fault->text) : Cell::unavailable("not in the store"),
-                       count(Count::harmful), count(Count::results), count(Count::failed),
-                       count(Count::due), count(Count::sdc), Cell(double{trial.max_abs})}});
+                       count(Count::harmful), count(Count::results), count(Count::crash),
+                       count(Count::hang), count(Count::failed), count(Count::due),
+                       count(Count::sdc), Cell(double{trial.max_abs})}});
     }
     table.note = "`trocar inject replay STORE --fault TRIAL` runs one of them again";
     return table;
@@ -321,12 +368,20 @@ Report inject_report(const CampaignStore& store, const InjectReportOptions& opti
     report.sections.push_back(definitions());
     report.sections.push_back(accuracy_section(all, options));
     report.order = {"sample", "outcomes", "definitions", "accuracy"};
+    if (!all.metrics.empty()) {
+        report.tables.push_back(metric_table(all, "", {{"", everything(all)}}, options));
+        report.order.emplace_back("metrics");
+    }
     for (const auto& by : options.by) {
         const auto groups = by == "target"  ? by_target(all)
                             : by == "layer" ? by_layer(all)
                                             : by_bit(all);
         report.tables.push_back(group_table(all, by, groups, options));
         report.order.push_back("by_" + by);
+        if (!all.metrics.empty()) {
+            report.tables.push_back(metric_table(all, by, groups, options));
+            report.order.push_back("metrics_by_" + by);
+        }
     }
     if (auto table = worst_table(store, all, options.worst); !table.rows.empty()) {
         report.tables.push_back(std::move(table));

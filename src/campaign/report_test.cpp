@@ -120,6 +120,32 @@ TEST_F(Reports, StrataCountByTheirPopulations) {
     EXPECT_NEAR(number(table(report, "by_bit"), "0", "sdc_rate"), 0.1, 1e-12);
 }
 
+TEST_F(Reports, MetricsHaveMeansOfAllFaults) {
+    auto made =
+        store({{"a", "weights", "layer0", -1, 9000, 2}, {"b", "weights", "layer1", -1, 1000, 2}});
+    for (std::uint64_t trial = 0; trial < 4; ++trial) {
+        FaultRecord fault;
+        fault.trial = trial;
+        fault.stratum = trial < 2 ? 0 : 1;
+        fault.layer = trial < 2 ? "layer0" : "layer1";
+        made.add_faults({&fault, 1});
+        for (std::uint64_t input = 0; input < 2; ++input) {
+            TrialResult result;
+            result.trial = trial;
+            result.input = input;
+            result.metrics = {{"boxes", static_cast<double>(trial)}, {"none", TrialResult::none}};
+            made.append({&result, 1});
+        }
+    }
+    made.commit();
+    const auto report = inject_report(made);
+    EXPECT_DOUBLE_EQ(number(table(report, "metrics"), "boxes", "mean"), 0.9 * 0.5 + 0.1 * 2.5);
+    EXPECT_LT(number(table(report, "metrics"), "boxes", "mean_low"), 0.7);
+    EXPECT_GT(number(table(report, "metrics"), "boxes", "mean_high"), 0.7);
+    EXPECT_DOUBLE_EQ(number(table(report, "metrics_by_layer"), "layer1", "mean"), 2.5);
+    EXPECT_EQ(made.results_of(3).at(1).metrics.at(0).second, 3);
+}
+
 TEST_F(Reports, StrataThatWereNotTriedMayDoAnything) {
     auto made = store({{"a", "weights", "layer0", -1, 5000, 50},
                        {"b", "weights", "layer1", -1, 5000, 50},
@@ -237,7 +263,7 @@ TEST_F(Reports, KnowAccuracyDetectionAndTheWorst) {
             EXPECT_NEAR(std::get<double>(section.scalars[3].value.value), 0.5, 0.1);
         }
         if (section.key == "definitions") {
-            EXPECT_EQ(section.scalars.size(), 8u);
+            EXPECT_EQ(section.scalars.size(), 10u);
         }
     }
 }

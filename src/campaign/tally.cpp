@@ -33,6 +33,8 @@ void add(TrialTally& trial, const TrialResult& result) {
         trial.counts[static_cast<std::size_t>(what)] += holds ? 1 : 0;
     };
     count(Count::results);
+    count(Count::crash, result.outcome == Outcome::crash);
+    count(Count::hang, result.outcome == Outcome::hang);
     count(Count::failed, result.outcome == Outcome::failed);
     count(Count::due, result.outcome == Outcome::due);
     count(Count::sdc, result.outcome == Outcome::sdc);
@@ -118,6 +120,21 @@ Tally tally(const CampaignStore& store) {
             all.trials.insert(all.trials.begin() + static_cast<std::ptrdiff_t>(at), fresh);
         }
         add(all.trials[at], result);
+        const auto measured = [&](const std::string& metric, double number) {
+            if (std::isnan(number)) {
+                return;
+            }
+            auto& sums = all.metrics[metric];
+            if (sums.empty() || sums.back().trial != result.trial) {
+                sums.push_back({result.trial});
+            }
+            ++sums.back().results;
+            sums.back().sum += number;
+        };
+        measured("metric", result.metric);
+        for (const auto& [metric, number] : result.metrics) {
+            measured(metric, number);
+        }
         inputs.insert(result.input);
         return true;
     });

@@ -16,6 +16,8 @@ namespace trocar::campaign {
 // What is counted of the results of one trial.
 enum class Count {
     results,
+    crash,
+    hang,
     failed,
     due,
     sdc,
@@ -24,7 +26,7 @@ enum class Count {
     sdc5,
     sdc10,
     sdc20,
-    harmful,           // failed, due or sdc
+    harmful,           // crash, hang, failed, due or sdc
     harmful_detected,  // of them
     harmless,
     false_alarms,  // of them
@@ -56,6 +58,13 @@ struct Tally {
     std::vector<std::string> layers;
     std::map<std::uint32_t, std::uint64_t> drawn;  // trials by stratum
     std::uint64_t inputs = 0;                      // that some trial was run with
+    // The user's metrics: by name, what each trial adds up to.
+    struct Sum {
+        std::uint64_t trial = 0;
+        std::uint64_t results = 0;
+        double sum = 0;
+    };
+    std::map<std::string, std::vector<Sum>> metrics;  // in the order of trials
 
     std::uint64_t total(Count what) const;
 };
@@ -80,6 +89,15 @@ std::optional<std::uint64_t> population(const Tally& tally, const Group& group);
 
 // Share of `of` that are `what`, in the population that the group stands for.
 RateEstimate rate(const Tally& tally, const Group& group, Count what, Count of,
+                  const InjectReportOptions& options);
+
+// The mean of a metric in the population that the group stands for, with its interval.
+struct MeanEstimate {
+    std::uint64_t results = 0;
+    double mean = 0;  // NaN: there are no numbers
+    Interval interval;
+};
+MeanEstimate mean(const Tally& tally, const Group& group, const std::string& metric,
                   const InjectReportOptions& options);
 
 // Notes that all of the rates have in common; what method the intervals are by.

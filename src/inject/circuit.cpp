@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "inject/lift.h"
 #include "run/deployed_map.h"
 #include "trocar/error.h"
 
@@ -17,12 +18,26 @@ bool is_spatial(const Op& op) {
            op.type == "GlobalMaxPool" || op.type == "BatchNormalization" || is_blocked_domain(op);
 }
 
+bool has_bodies(const Graph& graph) {
+    return std::any_of(graph.ops().begin(), graph.ops().end(),
+                       [&](OpId id) { return !graph.op(id).subgraphs().empty(); });
+}
+
 }  // namespace
 
 Circuit::Circuit(const Model& model, std::shared_ptr<Engine> engine, View view)
     : source_(model), engine_(std::move(engine)) {
     if (view == View::deployed) {
         deployed_ = std::make_unique<Deployed>(deploy(model, *engine_));
+        if (has_bodies(deployed_->model.graph)) {
+            lift_constants(deployed_->model.graph);
+            const auto tensors = deployed_->model.graph.tensor_limit();
+            deployed_->layouts.resize(tensors);
+            deployed_->source_tensors.resize(tensors, TensorId::none);
+        }
+    } else if (has_bodies(model.graph)) {
+        lifted_ = std::make_unique<Model>(clone(model));
+        lift_constants(lifted_->graph);
     }
     plan_ = make_plan(this->model(), [](OpId) { return CutAt{.around = true}; });
     step_of_.assign(graph().op_limit(), no_step);

@@ -42,7 +42,9 @@ public:
     Circuit(const Model& model, std::shared_ptr<Engine> engine, View view);
 
     const Graph& graph() const { return model().graph; }
-    const Model& model() const { return deployed_ ? deployed_->model : source_; }
+    const Model& model() const {
+        return deployed_ ? deployed_->model : lifted_ ? *lifted_ : source_;
+    }
     const Model& source() const { return source_; }
     const Deployed* deployed() const { return deployed_.get(); }
     Engine& engine() const { return *engine_; }
@@ -70,6 +72,8 @@ private:
     void find_images();
 
     const Model& source_;
+    // The source view of a model with bodies: their constants stand outside, to be changed there.
+    std::unique_ptr<Model> lifted_;
     std::shared_ptr<Engine> engine_;
     std::unique_ptr<Deployed> deployed_;
     Plan plan_;

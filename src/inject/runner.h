@@ -68,6 +68,7 @@ public:
     void run_plainly(const Golden& golden, Lane& lane, const Watch& watch);
 
     const Saved& saved() const { return saved_; }
+    void forget_saved() { saved_ = {}; }
 
 private:
     struct Parts;

@@ -128,6 +128,7 @@ Universe::Universe(const Circuit& circuit, const std::vector<Type>& types,
     }
     find_sites(circuit, types);
     stratify();
+    weigh();
     plan();
 }
 
@@ -506,10 +507,15 @@ Trial Universe::trial(std::uint64_t number) const {
         --stratum;
     }
     trial.stratum = static_cast<std::uint32_t>(stratum);
+    if (!classes_.empty() && !classes_[stratum].empty()) {
+        draw_weighted(trial, key);
+    }
     const auto seed = philox(sampling.seed, 0x73747261, stratum);
     const auto drawn_number = permuted(number - first_trial_[stratum], strata_[stratum].population,
                                        std::uint64_t{seed[0]} << 32 | seed[1]);
-    trial.faults.push_back(drawn(stratum, drawn_number, key));
+    if (trial.faults.empty()) {
+        trial.faults.push_back(drawn(stratum, drawn_number, key));
+    }
     for (int extra = 1; extra < sampling.faults_per_trial; ++extra) {
         const auto more =
             philox(sampling.seed, number, 0x6d6f7265 + static_cast<std::uint64_t>(extra));

@@ -48,6 +48,16 @@ private:
         std::size_t count;
         std::uint64_t upto;  // faults of the stratum up to and with this one
     };
+    // The faults of a stratum at a site that change one bit: all with the same chance.
+    struct Class {
+        std::size_t site;
+        std::size_t choice;
+        double factor;
+        double upto;  // factors of all faults of the stratum up to and with these
+    };
+    void weigh();
+    double factor(const Site& site, std::size_t choice) const;
+    void draw_weighted(Trial& trial, std::uint64_t key) const;
     void find_sites(const Circuit& circuit, const std::vector<Type>& types);
     void add_constants(const Circuit& circuit, std::size_t population);
     void add_tensors(const Circuit& circuit, const std::vector<Type>& types,
@@ -64,6 +74,7 @@ private:
     std::vector<Site> sites_;
     std::vector<Stratum> strata_;
     std::vector<std::vector<Member>> members_;  // by stratum
+    std::vector<std::vector<Class>> classes_;   // by stratum, where chances differ; else empty
     std::vector<std::uint64_t> first_trial_;    // by stratum
     std::vector<std::size_t> sweeps_;           // sites that a rate changes all together
     std::uint64_t population_ = 0;

@@ -178,7 +178,7 @@ void measure(const std::vector<NamedValue>& golden, const std::vector<NamedValue
 
 TrialResult judge(const std::vector<NamedValue>& golden, const Decision& decision,
                   const std::vector<NamedValue>& faulty, bool same, const Lane& lane,
-                  const CampaignInput& input, const Monitoring& monitoring) {
+                  const CampaignInput& input, const Metric& metric) {
     TrialResult result;
     result.golden_top = decision.tops.empty() ? -1 : decision.tops[0];
     result.detected = lane.detected;
@@ -208,8 +208,16 @@ TrialResult judge(const std::vector<NamedValue>& golden, const Decision& decisio
     if (label) {
         result.faulty_correct = result.faulty_top == *label;
     }
-    if (monitoring.metric) {
-        result.metric = monitoring.metric(golden, faulty, input);
+    if (metric) {
+        auto numbers = metric(golden, faulty, input);
+        std::sort(numbers.begin(), numbers.end());
+        for (auto& [name, number] : numbers) {
+            if (name.empty()) {
+                result.metric = number;
+            } else {
+                result.metrics.emplace_back(std::move(name), number);
+            }
+        }
     }
     return result;
 }

@@ -19,6 +19,6 @@ Decision decide(const std::vector<NamedValue>& outputs);
 // outputs have their golden bits.
 TrialResult judge(const std::vector<NamedValue>& golden, const Decision& decision,
                   const std::vector<NamedValue>& faulty, bool same, const Lane& lane,
-                  const CampaignInput& input, const Monitoring& monitoring);
+                  const CampaignInput& input, const Metric& metric);
 
 }  // namespace trocar::inject

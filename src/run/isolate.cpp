@@ -3,19 +3,17 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
 
+#include "run/child.h"
 #include "trocar/error.h"
 #include "util/process.h"
 
@@ -103,24 +101,8 @@ private:
     std::mutex mutex_;  // log lines come from any thread of the engine
 };
 
-// Puts the child in order: it dies with its parent, has no descriptors of it but the two given, and
-// no signal handlers.
-int settle_child(pid_t parent, int socket, int noise) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != parent) {
-        ::_exit(0);
-    }
-    for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTERM, SIGQUIT, SIGPIPE}) {
-        ::signal(signal, SIG_DFL);
-    }
-    ::signal(SIGINT, SIG_IGN);  // Ctrl-C is the parent's to handle
-    sigset_t none;
-    sigemptyset(&none);
-    ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
-    // Runs before all that the parent registered, should the engine call exit.
-    ::on_exit([](int status, void*) { ::_exit(status); }, nullptr);
-    const rlimit no_core{0, 0};
-    ::setrlimit(RLIMIT_CORE, &no_core);
+// Puts the child in order: it has no descriptors of its parent but the two given.
+int take_streams(int socket, int noise) {
     // Above what is moved below, so that no number is overwritten before it is used.
     const int kept_socket = ::fcntl(socket, F_DUPFD, 16);
     const int kept_noise = ::fcntl(noise, F_DUPFD, 16);
@@ -166,7 +148,8 @@ Isolated::Isolated(const std::function<Work(const Log&)>& prepare, Options optio
                     fmt::format("no process can be started: {}", std::strerror(errno)));
     }
     if (child_ == 0) {
-        Child(settle_child(parent, child_socket.get(), child_noise.get())).serve(prepare);
+        settle_child(parent);
+        Child(take_streams(child_socket.get(), child_noise.get())).serve(prepare);
     }
     // Only the child may hold its ends: their closing tells of its death.
     child_socket.reset();
@@ -188,19 +171,7 @@ int Isolated::reap(std::chrono::milliseconds patience) {
     if (child_ <= 0) {
         return 0;
     }
-    int status = 0;
-    pid_t ended = 0;
-    for (const auto end = Clock::now() + patience; ended == 0 && Clock::now() < end;) {
-        ended = ::waitpid(child_, &status, WNOHANG);
-        if (ended == 0) {
-            ::usleep(200);
-        }
-    }
-    if (ended == 0) {
-        ::kill(child_, SIGKILL);
-        while (::waitpid(child_, &status, 0) < 0 && errno == EINTR) {
-        }
-    }
+    const int status = end_child(child_, patience);
     child_ = -1;
     socket_.reset();
     read_noise();

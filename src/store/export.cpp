@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "store/body.h"
+#include "store/rows.h"
 #include "store/schema.h"
 #include "trocar/error.h"
 #include "util/files.h"
@@ -110,9 +111,12 @@ void write_json(FileWriter& file, Statement row) {
 }
 
 void write_everything(FileWriter& file, const Database& database) {
-    file.write("{\"schema\":\"trocar.campaign/1\"");
-    for (const char* table : {"campaign", "context", "strata", "faults", "results", "layer_effects",
-                              "golden", "runs", "savings", "audits"}) {
+    file.write(fmt::format("{{\"schema\":\"trocar.campaign/{}\"", store::schema_version));
+    for (const char* table : {"campaign", "context", "strata", "faults", "results", "metrics",
+                              "layer_effects", "golden", "runs", "savings", "audits"}) {
+        if (std::string_view(table) == "metrics" && !store::has_metrics(database)) {
+            continue;
+        }
         file.write(fmt::format(",\n\"{}\":", table));
         write_json(file, database.prepare(fmt::format("SELECT * FROM {}", table)));
     }

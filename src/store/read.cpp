@@ -100,8 +100,12 @@ std::vector<TrialResult> CampaignStore::results_of(std::uint64_t trial) const {
     auto row = store::select_result(body_->database, "WHERE trial = ? ORDER BY input");
     row.bind(0, trial);
     std::vector<TrialResult> all;
+    const bool named = store::has_metrics(body_->database);
     while (row.step()) {
         all.push_back(store::result_of(row));
+        if (named) {
+            all.back().metrics = store::read_metrics(body_->database, trial, all.back().input);
+        }
     }
     return all;
 }
@@ -166,7 +170,15 @@ void CampaignStore::each_fault(const std::function<bool(const FaultRecord&)>& vi
 void CampaignStore::each_result(const std::function<bool(const TrialResult&)>& visit) const {
     const std::scoped_lock lock(body_->mutex);
     auto row = store::select_result(body_->database, "ORDER BY trial, input");
-    while (row.step() && visit(store::result_of(row))) {
+    const bool named = store::has_metrics(body_->database);
+    while (row.step()) {
+        auto result = store::result_of(row);
+        if (named) {
+            result.metrics = store::read_metrics(body_->database, result.trial, result.input);
+        }
+        if (!visit(result)) {
+            break;
+        }
     }
 }
 

@@ -127,6 +127,22 @@ TrialResult result_of(const Statement& row) {
     return result;
 }
 
+bool has_metrics(const Database& database) {
+    return database.integer("SELECT count(*) FROM sqlite_master WHERE name = 'metrics'") > 0 &&
+           database.integer("SELECT EXISTS (SELECT 1 FROM metrics)") > 0;
+}
+
+Metrics read_metrics(const Database& database, std::uint64_t trial, std::uint64_t input) {
+    auto row = database.prepare(
+        "SELECT name, number FROM metrics WHERE trial = ? AND input = ? ORDER BY name");
+    row.bind(0, trial).bind(1, input);
+    Metrics metrics;
+    while (row.step()) {
+        metrics.emplace_back(row.text(0), row.number(1));
+    }
+    return metrics;
+}
+
 Statement select_effect(const Database& database, const std::string& which) {
     return database.prepare(
         "SELECT trial, input, tensor, op, changed, bad, max_abs FROM layer_effects " + which);

@@ -13,6 +13,9 @@ Statement select_result(const Database& database, const std::string& which);
 Statement select_effect(const Database& database, const std::string& which);
 FaultRecord fault_of(const Statement& row);
 TrialResult result_of(const Statement& row);
+// Metrics with names, of one result. `has_metrics`: is there any in the store?
+Metrics read_metrics(const Database& database, std::uint64_t trial, std::uint64_t input);
+bool has_metrics(const Database& database);
 LayerEffect effect_of(const Statement& row);
 bool same_effect(const LayerEffect& a, const LayerEffect& b);  // NaN equals NaN
 

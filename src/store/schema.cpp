@@ -70,6 +70,13 @@ CREATE TABLE results (
     failure        TEXT,
     PRIMARY KEY (trial, input)
 ) WITHOUT ROWID;
+CREATE TABLE metrics (
+    trial  INTEGER NOT NULL,
+    input  INTEGER NOT NULL,
+    name   TEXT NOT NULL,
+    number REAL,
+    PRIMARY KEY (trial, input, name)
+) WITHOUT ROWID;
 CREATE TABLE layer_effects (
     trial   INTEGER NOT NULL,
     input   INTEGER NOT NULL,
@@ -151,25 +158,29 @@ CREATE VIEW accuracy AS
 )";
 }
 
+const char* upgrade() {
+    return R"(
+CREATE TABLE IF NOT EXISTS metrics (
+    trial  INTEGER NOT NULL,
+    input  INTEGER NOT NULL,
+    name   TEXT NOT NULL,
+    number REAL,
+    PRIMARY KEY (trial, input, name)
+) WITHOUT ROWID;
+UPDATE campaign SET schema_version = 2;
+PRAGMA user_version = 2;
+)";
+}
+
 const std::vector<std::string>& table_names() {
-    static const std::vector<std::string> names{"campaign",
-                                                "context",
-                                                "strata",
-                                                "faults",
-                                                "results",
-                                                "layer_effects",
-                                                "golden",
-                                                "golden_outputs",
-                                                "runs",
-                                                "savings",
-                                                "audits",
-                                                "trials",
-                                                "outcome_counts",
-                                                "rates_by_layer",
-                                                "rates_by_bit",
-                                                "rates_by_target",
-                                                "rates_by_layer_and_bit",
-                                                "accuracy"};
+    static const std::vector<std::string> names{
+        "campaign",      "context",         "strata",
+        "faults",        "results",         "metrics",
+        "layer_effects", "golden",          "golden_outputs",
+        "runs",          "savings",         "audits",
+        "trials",        "outcome_counts",  "rates_by_layer",
+        "rates_by_bit",  "rates_by_target", "rates_by_layer_and_bit",
+        "accuracy"};
     return names;
 }
 

@@ -194,6 +194,11 @@ CampaignStore CampaignStore::open(const fs::path& path, StoreOptions options) {
     require_sqlite(path);
     auto body = std::make_unique<Body>(path, Database::Mode::write, options);
     body->header = store::read_header(body->database);
+    if (body->database.integer("PRAGMA user_version") < store::schema_version) {
+        store::Transaction transaction(body->database);
+        body->database.run(store::upgrade());
+        transaction.commit();
+    }
     return CampaignStore(std::move(body));
 }
 

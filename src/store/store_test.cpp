@@ -230,8 +230,30 @@ TEST_F(Stores, AreNotMistakenForOtherFiles) {
                 HasSubstr("holds a campaign already"));
     EXPECT_THAT(refusal([&] { CampaignStore::create("/nowhere/run.db", small_header()); }),
                 HasSubstr("cannot open '/nowhere/run.db': No such file"));
-    sql("run.db", "PRAGMA user_version = 2");
+    sql("run.db", "PRAGMA user_version = 3");
     EXPECT_THAT(refusal([&] { CampaignStore::open(file()); }), HasSubstr("a newer trocar"));
+}
+
+TEST_F(Stores, OfTheVersionBeforeAreReadAndGoOn) {
+    filled("run.db", 0, 2);
+    const auto digest = CampaignStore::read(file()).digest();
+    sql("run.db", "UPDATE campaign SET schema_version = 1; PRAGMA user_version = 1");
+    EXPECT_EQ(CampaignStore::read(file()).digest(), digest);
+    auto store = CampaignStore::open(file());
+    TrialResult crashed;
+    crashed.trial = 1000;
+    crashed.outcome = Outcome::crash;
+    crashed.failure = "SIGSEGV";
+    TrialResult hung = crashed;
+    hung.trial = 1001;
+    hung.outcome = Outcome::hang;
+    hung.failure = "over 5 s";
+    store.append(std::vector{crashed, hung});
+    store.commit();
+    EXPECT_EQ(store.results_of(1000).at(0), crashed);
+    EXPECT_EQ(store.results_of(1001).at(0), hung);
+    sql("run.db", "PRAGMA user_version = 3");
+    EXPECT_THAT(refusal([&] { CampaignStore::read(file()); }), HasSubstr("its schema is 3"));
 }
 
 TEST_F(Stores, SayWhenTheyAreDamaged) {

@@ -83,6 +83,7 @@ void write(Database& database, std::span<const TrialResult> results) {
         "INSERT OR IGNORE INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
         "?, ?)");
     auto same = select_result(database, "WHERE trial = ? AND input = ?");
+    auto metric = database.prepare("INSERT INTO metrics VALUES (?, ?, ?, ?)");
     for (const auto& result : results) {
         const auto outcome = name(result.outcome);
         row.bind(0, result.trial).bind(1, result.input).bind(2, std::string_view(outcome));
@@ -101,11 +102,21 @@ void write(Database& database, std::span<const TrialResult> results) {
         bind_some(row, 18, result.failure).run();
         if (database.changes() == 0) {
             same.bind(0, result.trial).bind(1, result.input).step();
-            if (!(result_of(same) == result)) {
+            auto there = result_of(same);
+            there.metrics = read_metrics(database, result.trial, result.input);
+            if (!(there == result)) {
                 refuse_other(database,
                              fmt::format("trial {}, input {}", result.trial, result.input));
             }
             same.restart();
+            continue;
+        }
+        for (const auto& [name, number] : result.metrics) {
+            metric.bind(0, result.trial)
+                .bind(1, result.input)
+                .bind(2, std::string_view(name))
+                .bind(3, number)
+                .run();
         }
     }
 }

@@ -34,6 +34,21 @@ def loop(_):
     return make_model(graph)
 
 
+@model("trips", "Loop with constants: how often it runs, and what its body multiplies and adds", shapes={"n": 3})
+def trips(_):
+    body = helper.make_graph(
+        [node("Identity", ["go_in"], ["go_on"], "go"), node("Mul", ["state_in", "gain"], ["scaled"], "scale"),
+         node("Add", ["scaled", "shift"], ["state_out"], "shift")],
+        "body", [value("i", INT64, []), value("go_in", BOOL, []), value("state_in", FLOAT, ["n"])],
+        [value("go_on", BOOL, []), value("state_out", FLOAT, ["n"])], [constant("gain", [0.5], np.float32)])
+    graph = helper.make_graph(
+        [node("Abs", ["x"], ["a"], "before"), node("Loop", ["count", "", "a"], ["y"], "loop", body=body),
+         node("Relu", ["y"], ["z"], "after")],
+        "trips", [value("x", FLOAT, ["n"])], [value("z", FLOAT, ["n"])],
+        [constant("count", 3, np.int64), constant("shift", [0.125], np.float32)])
+    return make_model(graph)
+
+
 @model("scan", "Scan: running sums over the first axis", shapes={"time": 6})
 def scan(_):
     body = helper.make_graph(

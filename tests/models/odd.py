@@ -40,6 +40,14 @@ def custom_domain(_):
                  domains=[("com.example", 4)])
 
 
+@model("fragile", "an op that crashes on numbers above 1e30 and never ends on others above 1e10", runs=False, shapes={"n": 1})
+def fragile(_):
+    return small([node("Mul", ["x", "w"], ["a"], "scale"), node("Fragile", ["a"], ["b"], "fragile", domain="com.example"),
+                  node("Add", ["b", "shift"], ["y"], "after")], "fragile",
+                 constants=[constant("w", [1.0, 0.5, -2.0, 3.0], np.float32), constant("shift", [0.0, 0.25, 0.5, 0.75], np.float32)],
+                 domains=[("com.example", 4)])
+
+
 @model("microsoft_ops", "ops of ONNX Runtime's own domain", shapes={"n": 2})
 def microsoft_ops(_):
     return small([node("Gelu", ["x"], ["g"], "gelu", domain="com.microsoft"),

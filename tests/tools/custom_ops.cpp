@@ -1,6 +1,12 @@
 // A library of custom ops as users of ONNX Runtime have them, for the tests: com.example:Twist,
-// which negates its input and gives a second output of one number.
+// which negates its input and gives a second output of one number, and com.example:Fragile, which
+// gives its input, but crashes on numbers above 1e30, and never ends on others above 1e10.
+#include <unistd.h>
+
+#include <cmath>
+#include <csignal>
 #include <cstddef>
+#include <initializer_list>
 
 #include "engines/onnxruntime/ort_api.h"
 
@@ -10,9 +16,6 @@ using namespace trocar::ort;
 
 Api api;
 
-const char* op_name(const CustomOp*) {
-    return "Twist";
-}
 const char* provider(const CustomOp*) {
     return nullptr;
 }
@@ -35,7 +38,14 @@ Status* make(const CustomOp*, const void*, const KernelInfo*, void** kernel) {
 }
 void destroy(void*) {}
 
-Status* compute(void*, KernelContext* context) {
+// The first input, a matrix, and an output like it.
+struct Matrices {
+    std::int64_t count = 0;
+    const float* from = nullptr;
+    float* to = nullptr;
+};
+
+Matrices matrices(KernelContext* context) {
     const OrtValue* in = nullptr;
     api(kernel_input, static_cast<const KernelContext*>(context), std::size_t{0}, &in);
     TensorInfo* info = nullptr;
@@ -45,19 +55,39 @@ Status* compute(void*, KernelContext* context) {
         std::size_t{2});
     api(release_tensor_info, info);
     OrtValue* out = nullptr;
-    OrtValue* angle = nullptr;
-    const std::int64_t single[1]{1};
     api(kernel_output, context, std::size_t{0}, static_cast<const std::int64_t*>(shape),
         std::size_t{2}, &out);
-    api(kernel_output, context, std::size_t{1}, static_cast<const std::int64_t*>(single),
-        std::size_t{1}, &angle);
     void* from = nullptr;
     void* to = nullptr;
     api(get_tensor_data, const_cast<OrtValue*>(in), &from);
     api(get_tensor_data, out, &to);
-    for (std::int64_t i = 0; i < shape[0] * shape[1]; ++i) {
-        static_cast<float*>(to)[i] = -static_cast<const float*>(from)[i];
+    return {shape[0] * shape[1], static_cast<const float*>(from), static_cast<float*>(to)};
+}
+
+Status* fragile(void*, KernelContext* context) {
+    const auto m = matrices(context);
+    for (std::int64_t i = 0; i < m.count; ++i) {
+        if (std::abs(m.from[i]) > 1e30F) {
+            std::signal(SIGSEGV, SIG_DFL);  // a sanitizer's handler would report it instead
+            std::raise(SIGSEGV);
+        }
+        while (std::abs(m.from[i]) > 1e10F) {
+            ::usleep(1000);
+        }
+        m.to[i] = m.from[i];
     }
+    return nullptr;
+}
+
+Status* twist(void*, KernelContext* context) {
+    const auto m = matrices(context);
+    for (std::int64_t i = 0; i < m.count; ++i) {
+        m.to[i] = -m.from[i];
+    }
+    OrtValue* angle = nullptr;
+    const std::int64_t single[1]{1};
+    api(kernel_output, context, std::size_t{1}, static_cast<const std::int64_t*>(single),
+        std::size_t{1}, &angle);
     if (angle != nullptr) {
         void* number = nullptr;
         api(get_tensor_data, angle, &number);
@@ -69,18 +99,15 @@ Status* compute(void*, KernelContext* context) {
 CustomOp define() {
     CustomOp op;
     op.version = base_version;
-    op.get_name = op_name;
     op.get_provider = provider;
     op.get_input_type = f32;
     op.get_input_type_count = one;
     op.get_output_type = f32;
-    op.get_output_type_count = two;
     op.kernel_destroy = destroy;
     op.get_input_characteristic = required;
     op.get_output_characteristic = required;
     op.get_input_memory_type = required;
     op.create_kernel_v2 = make;
-    op.kernel_compute_v2 = compute;
     op.get_start_version = [](const CustomOp*) { return 1; };
     op.get_end_version = [](const CustomOp*) { return 100; };
     return op;
@@ -92,14 +119,29 @@ CustomOp define() {
 // NOLINTNEXTLINE(readability-identifier-naming)
 extern "C" __attribute__((visibility("default"))) trocar::ort::Status* RegisterCustomOps(
     trocar::ort::SessionOptions* options, const trocar::ort::ApiBase* base) {
-    static const CustomOp twist = define();
+    static const CustomOp first = [] {
+        auto op = define();
+        op.get_name = [](const CustomOp*) { return "Twist"; };
+        op.get_output_type_count = two;
+        op.kernel_compute_v2 = twist;
+        return op;
+    }();
+    static const CustomOp second = [] {
+        auto op = define();
+        op.get_name = [](const CustomOp*) { return "Fragile"; };
+        op.get_output_type_count = one;
+        op.kernel_compute_v2 = fragile;
+        return op;
+    }();
     api = Api(base->table(base_version), base_version);
     CustomOpDomain* domain = nullptr;
     if (auto* status = api(create_domain, "com.example", &domain)) {
         return status;
     }
-    if (auto* status = api(domain_add, domain, &twist)) {
-        return status;
+    for (const auto* op : {&first, &second}) {
+        if (auto* status = api(domain_add, domain, op)) {
+            return status;
+        }
     }
     return api(add_domain, options, domain);
 }

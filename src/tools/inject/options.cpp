@@ -47,6 +47,9 @@ void declare(Args& args, CampaignArguments& a) {
     args.option("--per", a.per, "WHAT", "Strata, drawn each on its own: layer, bit, target");
     args.choice("--allocation", a.allocation, "proportional|equal|data-aware",
                 "How trials go to strata: by size, evenly, or more where outcomes vary most");
+    args.option("--importance", a.importance, "WHAT=FACTOR",
+                "Draw faults so much more often: bits:23-30=10, layer:/conv1/*=5; rates are "
+                "weighted for it");
     args.option("--stop-at", a.stop_at, "SHARE",
                 "Stop when the SDC rate is known to ± this, after a group of 2048 trials");
     args.option("--together", a.together, "N", "Faults in each trial");
@@ -60,6 +63,10 @@ void declare(Args& args, CampaignArguments& a) {
         "--ranges", a.ranges, "off|observe|clip",
         "Ranges that tensors have without faults: note when they are left, or clip to them");
     args.flag("--layers", a.layers, "Keep what each fault did to every tensor on its way");
+    args.option("--postprocess", a.postprocess, "COMMAND",
+                "What makes of outputs that from which decisions are taken");
+    args.option("--metric", a.metric, "COMMAND",
+                "What measures a faulty output: one number, or several with names");
     args.choice("--view", a.view, "deployed|source",
                 "The model as the engine runs it, fused, or op by op as in the file");
     args.option(
@@ -70,6 +77,10 @@ void declare(Args& args, CampaignArguments& a) {
     args.option("--workers", a.workers, "N", "Trials that run at the same time; one per thread");
     args.option("--audit", a.audit, "PERCENT",
                 "Do this share of all runs again by brute force, and fail on the first difference");
+    args.flag("--no-isolate", a.not_isolated,
+              "Run the engine in this process: a fault that crashes it ends the campaign");
+    args.option("--time-limit", a.time_limit, "SECONDS",
+                "A trial that takes longer is a hang (100 golden runs, and 10 s at least)");
     args.option("--store", a.store, "FILE", "Where results go; without it they are only reported");
 }
 
@@ -238,6 +249,9 @@ void check_numbers(const CampaignArguments& a) {
                     "--faults, --inputs-per-fault and --workers take numbers from 0 on, --together "
                     "and --burst from 1 on");
     }
+    if (a.time_limit < 0) {
+        throw Error(Fault::usage, "--time-limit takes seconds above 0");
+    }
     if (a.audit < 0 || a.audit > 100) {
         throw Error(Fault::usage, "--audit takes percents from 0 to 100");
     }
@@ -296,8 +310,16 @@ CampaignFile campaign_of(const CampaignArguments& a) {
                                               {"equal", Allocation::equal},
                                               {"data-aware", Allocation::data_aware}});
     }
+    for (const auto& text : a.importance) {
+        file.importance.push_back(parse_importance(text));
+    }
     if (a.stop_at > 0) {
         file.stop_at = a.stop_at;
+    }
+    if (!file.importance.empty() && file.stop_at) {
+        throw Error(Fault::usage,
+                    "--stop-at does not know weights: it cannot be had with "
+                    "--importance");
     }
     if (a.together > 1) {
         file.faults_per_trial = static_cast<int>(a.together);
@@ -313,6 +335,12 @@ CampaignFile campaign_of(const CampaignArguments& a) {
             {{"off", Ranges::off}, {"observe", Ranges::observe}, {"clip", Ranges::clip}});
     }
     file.layer_effects = file.layer_effects || a.layers;
+    if (!a.metric.empty()) {
+        file.metric = a.metric;
+    }
+    if (!a.postprocess.empty()) {
+        file.postprocess = a.postprocess;
+    }
     for (const auto& word : words(a.without)) {
         switch_off(file.accelerate, word);
     }
@@ -326,6 +354,10 @@ CampaignFile campaign_of(const CampaignArguments& a) {
     }
     if (a.audit > 0) {
         file.audit = a.audit / 100;
+    }
+    file.isolate = file.isolate && !a.not_isolated;
+    if (a.time_limit > 0) {
+        file.time_limit = a.time_limit;
     }
     if (!a.store.empty()) {
         file.store = a.store;

@@ -33,6 +33,7 @@ struct CampaignArguments {
     double confidence = 0.95;
     std::vector<std::string> per;
     std::string allocation;
+    std::vector<std::string> importance;
     double stop_at = 0;
     std::int64_t together = 1;
     std::int64_t inputs_per_fault = 0;
@@ -40,10 +41,14 @@ struct CampaignArguments {
     bool nan_everywhere = false;
     std::string ranges;
     bool layers = false;
+    std::string metric;
+    std::string postprocess;
     std::vector<std::string> without;
     std::string memory;
     std::int64_t workers = 0;
     double audit = 0;
+    bool not_isolated = false;
+    double time_limit = 0;
     std::string store;
 };
 

@@ -88,6 +88,7 @@ Sampling sampling_of(const CampaignFile& file) {
     sampling.by_bit = file.by_bit;
     sampling.by_target = file.by_target;
     sampling.allocation = file.allocation;
+    sampling.importance = file.importance;
     sampling.list = file.list;
     sampling.trials = file.trials   ? *file.trials
                       : file.margin ? sample_size(std::nullopt, *file.margin, file.confidence)
@@ -102,6 +103,12 @@ Monitoring monitoring_of(const CampaignFile& file) {
     monitoring.margin = file.range_margin;
     monitoring.only_correct = file.only_correct;
     monitoring.layers = file.layer_effects;
+    if (!file.metric.empty()) {
+        monitoring.metric = metric_command(file.metric);
+    }
+    if (!file.postprocess.empty()) {
+        monitoring.postprocess = postprocess_command(file.postprocess);
+    }
     return monitoring;
 }
 
@@ -109,10 +116,6 @@ Monitoring monitoring_of(const CampaignFile& file) {
 
 Prepared prepare(CampaignFile file, Context& context) {
     Prepared made;
-    if (!file.metric.empty()) {
-        throw Error(Fault::unsupported, "a metric by a command cannot be run yet",
-                    "Monitoring::metric in trocar/inject.h takes one in C++");
-    }
     if (!file.seed) {
         file.seed = context.seed();
     }
@@ -129,6 +132,8 @@ Prepared prepare(CampaignFile file, Context& context) {
     made.options.memory_budget = made.file.memory;
     made.options.workers = made.file.workers > 0 ? made.file.workers : context.threads();
     made.options.audit = made.file.audit;
+    made.options.isolate = made.file.isolate;
+    made.options.time_limit = made.file.time_limit.value_or(0);
     auto& header = made.header;
     header.campaign = canonical_text(made.file);
     header.seed = *made.file.seed;

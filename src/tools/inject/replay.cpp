@@ -81,7 +81,10 @@ Report run(const Options& options, Context& context) {
         }
         std::vector<LayerEffect> effects;
         auto result = campaign.replay(trial, kept.input, effects);
-        result.metric = kept.metric;
+        if (prepared.file.metric.empty()) {  // one that was given in C++
+            result.metric = kept.metric;
+            result.metrics = kept.metrics;
+        }
         Section one{fmt::format("input_{}", kept.input), fmt::format("Input {}", kept.input), {}};
         tell(result, one);
         one.scalars.push_back({"same", "As in the store", result == kept, Show::plain, ""});
