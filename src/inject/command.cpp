@@ -23,6 +23,7 @@
 #include "util/files.h"
 #include "util/scratch.h"
 #include "util/text.h"
+#include "util/process.h"
 
 namespace trocar::inject {
 

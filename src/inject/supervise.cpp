@@ -19,6 +19,7 @@
 #include "run/child.h"
 #include "run/isolate_message.h"
 #include "trocar/error.h"
+#include "util/process.h"
 
 namespace trocar::inject {
 

@@ -48,9 +48,4 @@ int end_child(pid_t child, std::chrono::milliseconds patience) {
     return status;
 }
 
-std::string signal_name(int signal) {
-    const char* name = ::sigabbrev_np(signal);
-    return name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", signal);
-}
-
 }  // namespace trocar

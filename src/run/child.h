@@ -3,7 +3,6 @@
 #include <sys/types.h>
 
 #include <chrono>
-#include <string>
 
 namespace trocar {
 
@@ -16,6 +15,5 @@ void settle_child(pid_t parent);
 // Waits for a child so long, then kills it. Returns its wait status.
 int end_child(pid_t child, std::chrono::milliseconds patience);
 
-std::string signal_name(int signal);  // "SIGSEGV"
 
 }  // namespace trocar
