@@ -25,8 +25,8 @@ struct Bisection {
         accumulated  // no layer does; small errors add up
     };
     Found found = Found::nothing;
-    LayerComparison whole;       // the model in one piece
-    Comparison layers;           // op by op
+    LayerComparison whole;          // the model in one piece
+    Comparison layers;              // op by op
     std::vector<std::string> path;  // of bodies that were opened: "If 'x' then_branch"
 
     // The smallest part that shows it, with what it was given and what came of it.

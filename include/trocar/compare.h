@@ -107,9 +107,8 @@ Comparison compare(const Chain& chain, const std::vector<Part>& parts, std::vect
                    const std::vector<std::vector<NamedValue>>& sets, const CompareOptions& options);
 
 // The tensors of one layer, judged.
-LayerComparison compare_outputs(const Chain& chain, const Part& part,
-                                std::span<const Value> inputs, std::span<const Value> reference,
-                                std::span<const Value> found);
+LayerComparison compare_outputs(const Chain& chain, const Part& part, std::span<const Value> inputs,
+                                std::span<const Value> reference, std::span<const Value> found);
 
 // Judges again what was measured.
 void judge(Comparison& comparison, const Judging& judging);

@@ -9,7 +9,7 @@ namespace trocar {
 
 struct ComparisonView {
     bool worst_first = false;
-    std::size_t most = 0;  // rows; 0: all
+    std::size_t most = 0;   // rows; 0: all
     bool only_bad = false;  // nothing that passes
 };
 

@@ -20,7 +20,7 @@ namespace trocar {
 struct LabValue {
     std::string name;
     Type type;
-    std::map<std::string, std::string> files;   // by kind: "npy", "bin", "pb"; relative to the layer
+    std::map<std::string, std::string> files;  // by kind: "npy", "bin", "pb"; relative to the layer
     std::map<std::string, std::string> sha256;  // likewise
 };
 
@@ -61,7 +61,7 @@ struct SplitOptions {
     Selector views = {};           // pictures of what these ops write
     bool unique = false;           // of layers that differ in weights only, the first one is
     std::uint64_t seed = 0;
-    std::string by;  // for the manifest
+    std::string by;                                                          // for the manifest
     std::function<bool(std::size_t done, std::size_t total)> progress = {};  // false: stop
 };
 
@@ -88,7 +88,7 @@ struct LabResult {
     std::size_t layer = 0;
     RunEnd end = RunEnd::failed;
     std::string reason;
-    double seconds = 0;     // of the run, all samples
+    double seconds = 0;      // of the run, all samples
     bool was_there = false;  // from an earlier run
 };
 

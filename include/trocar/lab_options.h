@@ -31,8 +31,7 @@ struct SetArguments {
 void declare_set_options(Args& args, SetArguments& arguments);
 // `notes` tell what was chosen.
 std::vector<std::vector<NamedValue>> make_sets(const Model& model, const SetArguments& arguments,
-                                               std::uint64_t seed,
-                                               std::vector<std::string>& notes);
+                                               std::uint64_t seed, std::vector<std::string>& notes);
 
 // When tensors count as the same.
 struct JudgeArguments {

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <map>
 
-#include "util/svg.h"
 #include "campaign/tally.h"
 #include "util/display.h"
+#include "util/svg.h"
 
 namespace trocar {
 

@@ -21,9 +21,9 @@
 #include "trocar/error.h"
 #include "trocar/format.h"
 #include "util/files.h"
+#include "util/process.h"
 #include "util/scratch.h"
 #include "util/text.h"
-#include "util/process.h"
 
 namespace trocar::inject {
 

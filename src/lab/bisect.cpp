@@ -55,8 +55,8 @@ public:
         if (!found_.complete) {
             return std::move(found_);
         }
-        const bool whole_differs = found_.whole.verdict == Verdict::fail ||
-                                   found_.whole.verdict == Verdict::warn;
+        const bool whole_differs =
+            found_.whole.verdict == Verdict::fail || found_.whole.verdict == Verdict::warn;
         if (!found_.reference.empty()) {
             found_.found = Bisection::Found::layer;
             build_models(parts_[found_.culprit.number]);
@@ -109,8 +109,8 @@ private:
         }
         both.second = sides_[1].run(part, values, types);
         if (both.second.end == RunEnd::done) {
-            both.difference = compare_outputs(chain_, part, values, both.reference.outputs,
-                                              both.second.outputs);
+            both.difference =
+                compare_outputs(chain_, part, values, both.reference.outputs, both.second.outputs);
         }
         both.difference.end = both.second.end;
         both.difference.reason = both.second.reason;
@@ -173,9 +173,9 @@ private:
         found_.layers = compare(chain_, parts_, sides_, {inputs_}, options);
         for (const auto& result : found_.layers.results) {
             if (!result.cumulative && result.end != RunEnd::done) {
-                found_.notes.push_back(fmt::format(
-                    "layer {} ({} '{}') could not be compared: {}", result.layer,
-                    parts_[result.layer].type, parts_[result.layer].name, result.reason));
+                found_.notes.push_back(fmt::format("layer {} ({} '{}') could not be compared: {}",
+                                                   result.layer, parts_[result.layer].type,
+                                                   parts_[result.layer].name, result.reason));
             }
         }
     }
@@ -195,9 +195,8 @@ private:
             values.push_back(input.value);
         }
         found_.reference_model = chain_.extract(part, values);
-        found_.other_model =
-            other_ == nullptr ? clone(found_.reference_model)
-                              : matching_part(chain_, part, *other_, values);
+        found_.other_model = other_ == nullptr ? clone(found_.reference_model)
+                                               : matching_part(chain_, part, *other_, values);
     }
 
     const LayerComparison* last_cumulative() const {
@@ -248,7 +247,8 @@ private:
                 first->layer, parts_[first->layer].type, parts_[first->layer].name, shown->layer));
         }
         // The smallest thing that shows it is all up to there.
-        const auto all = chain_.part(0, parts_[first != nullptr ? first->layer : shown->layer].last);
+        const auto all =
+            chain_.part(0, parts_[first != nullptr ? first->layer : shown->layer].last);
         keep_part(all, given(all));
     }
 
@@ -354,12 +354,12 @@ Bisection bisect(const Model& model, const Model* other, const SideOptions& refe
             break;
         }
         const bool same_model = other == nullptr;
-        auto inner = Search(*left, same_model ? nullptr : &*right, reference, second, found.inputs,
-                            options)
-                         .run();
+        auto inner =
+            Search(*left, same_model ? nullptr : &*right, reference, second, found.inputs, options)
+                .run();
         inner.path = found.path;
-        inner.path.push_back(fmt::format("{} '{}' {}", found.culprit.type, found.culprit.name,
-                                         branch));
+        inner.path.push_back(
+            fmt::format("{} '{}' {}", found.culprit.type, found.culprit.name, branch));
         if (inner.found == Bisection::Found::nothing) {
             found.notes.push_back(
                 fmt::format("inside of {} no op differs alone", inner.path.back()));

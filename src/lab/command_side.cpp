@@ -85,10 +85,10 @@ std::string fill_in(const std::string& command, const CommandFiles& files) {
     const bool outputs = replace_all(text, "{outputs}", shell_word(files.outputs));
     replace_all(text, "{inputs}", shell_word(files.inputs));
     if (!model || !outputs) {
-        throw Error(Fault::usage,
-                    fmt::format("the command '{}' names no {}", command,
-                                model ? "{outputs}" : "{model}"),
-                    "it is given files in the place of {model}, {inputs} and {outputs}");
+        throw Error(
+            Fault::usage,
+            fmt::format("the command '{}' names no {}", command, model ? "{outputs}" : "{model}"),
+            "it is given files in the place of {model}, {inputs} and {outputs}");
     }
     return text;
 }
@@ -116,7 +116,8 @@ std::vector<Value> read_outputs(const std::string& folder, std::span<const std::
             }
         }
         if (found.empty()) {
-            refuse(fmt::format("the command wrote no output_{}.npy (the output '{}')", i, names[i]));
+            refuse(
+                fmt::format("the command wrote no output_{}.npy (the output '{}')", i, names[i]));
         }
         try {
             outputs.push_back(read_one(found, type));
@@ -147,16 +148,15 @@ PartRun run_on_files(const SideOptions& options, const CommandFiles& files,
                                  static_cast<double>(options.time_limit.count()) / 1000);
     } else if (end.how == How::over_memory) {
         run.end = RunEnd::over_memory;
-        run.reason =
-            fmt::format("the command took more than {} MiB", options.memory_limit >> 20);
+        run.reason = fmt::format("the command took more than {} MiB", options.memory_limit >> 20);
     } else if (end.how == How::cancelled) {
         throw Error(Fault::interrupted, "interrupted");
     } else if (end.how == How::signalled || end.code >= 128) {
         // A shell tells of a signal by an exit code above 128.
         run.end = RunEnd::crashed;
-        run.reason = with_words(fmt::format(
-            "the command crashed ({})",
-            signal_name(end.how == How::signalled ? end.code : end.code - 128)));
+        run.reason = with_words(
+            fmt::format("the command crashed ({})",
+                        signal_name(end.how == How::signalled ? end.code : end.code - 128)));
     } else if (end.code != 0) {
         run.end = RunEnd::failed;
         run.reason = with_words(fmt::format("the command failed with exit code {}", end.code));

@@ -269,9 +269,8 @@ Layer describe_layer(const Chain& chain, const Part& part, std::size_t number) {
     return layer;
 }
 
-LayerComparison compare_outputs(const Chain& chain, const Part& part,
-                                std::span<const Value> inputs, std::span<const Value> reference,
-                                std::span<const Value> found) {
+LayerComparison compare_outputs(const Chain& chain, const Part& part, std::span<const Value> inputs,
+                                std::span<const Value> reference, std::span<const Value> found) {
     LayerComparison result;
     const auto length = reduction_length(chain, part, inputs);
     for (std::size_t i = 0; i < part.outputs.size(); ++i) {

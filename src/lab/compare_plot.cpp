@@ -67,9 +67,10 @@ void draw_axes(Svg& svg, double width, const Comparison& comparison) {
              fmt::format("fill=\"#445\" font-size=\"11\" text-anchor=\"middle\" "
                          "transform=\"rotate(-90 20 {:.0f})\"",
                          top + plot_height / 2));
-    svg.text((left + width) / 2, top + plot_height + 34,
-             fmt::format("layer, 0 to {}", comparison.layers.empty() ? 0 : comparison.layers.size() - 1),
-             "text-anchor=\"middle\" fill=\"#445\" font-size=\"11\"");
+    svg.text(
+        (left + width) / 2, top + plot_height + 34,
+        fmt::format("layer, 0 to {}", comparison.layers.empty() ? 0 : comparison.layers.size() - 1),
+        "text-anchor=\"middle\" fill=\"#445\" font-size=\"11\"");
 }
 
 std::string title_of(const Comparison& comparison, const LayerComparison& result) {
@@ -181,9 +182,9 @@ std::string comparison_plot(const Comparison& comparison) {
         const auto* colour = colours[(line.side - 1) % colours.size()];
         const auto text = fmt::format("{}{}", comparison.sides.at(line.side),
                                       line.cumulative ? ", arriving" : "");
-        svg.line(legend, 70, legend + 24, 70, colour,
-                 line.cumulative ? "stroke-width=\"2\" stroke-dasharray=\"5 3\""
-                                 : "stroke-width=\"2\"");
+        svg.line(
+            legend, 70, legend + 24, 70, colour,
+            line.cumulative ? "stroke-width=\"2\" stroke-dasharray=\"5 3\"" : "stroke-width=\"2\"");
         svg.text(legend + 30, 74, text, "fill=\"#445\" font-size=\"11\"");
         legend += 50 + 6.4 * static_cast<double>(text.size());
     }

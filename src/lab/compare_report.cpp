@@ -34,9 +34,7 @@ const TensorComparison* worst_tensor(const LayerComparison* result) {
         return nullptr;
     }
     return &*std::max_element(result->tensors.begin(), result->tensors.end(),
-                              [](const auto& a, const auto& b) {
-                                  return a.factor < b.factor;
-                              });
+                              [](const auto& a, const auto& b) { return a.factor < b.factor; });
 }
 
 double badness(const Entry& entry) {
@@ -164,8 +162,9 @@ Row layer_row(const Comparison& comparison, const Entry& entry) {
                         : number(tensor->difference->max_abs, "no finite numbers"));
     cells.push_back(error_cell(entry.isolated));
     cells.push_back(error_cell(entry.cumulative));
-    cells.push_back(alone > 0 && std::isfinite(arriving) ? Cell(arriving / alone)
-                                                         : Cell::unavailable("no error of its own"));
+    cells.push_back(alone > 0 && std::isfinite(arriving)
+                        ? Cell(arriving / alone)
+                        : Cell::unavailable("no error of its own"));
     cells.push_back(entry.cumulative == nullptr ? Cell::unavailable("not asked for")
                                                 : Cell(name(entry.cumulative->verdict)));
     add_metrics(cells, tensor);
@@ -187,8 +186,33 @@ Table tensor_table(const Comparison& comparison) {
     Table table;
     table.key = "tensors";
     table.hidden = true;
-    for (const auto* key :
-         {"set", "layer", "side", "mode", "tensor", "reference_type", "found_type", "verdict", "factor", "rtol", "atol", "max_abs", "mean_abs", "p50_abs", "p99_abs", "max_rel", "max_ulp", "mse", "normalized_l2", "sqnr_db", "psnr_db", "cosine", "mismatches", "nan_mismatches", "infinity_mismatches", "argmax_agreement", "reason"}) {
+    for (const auto* key : {"set",
+                            "layer",
+                            "side",
+                            "mode",
+                            "tensor",
+                            "reference_type",
+                            "found_type",
+                            "verdict",
+                            "factor",
+                            "rtol",
+                            "atol",
+                            "max_abs",
+                            "mean_abs",
+                            "p50_abs",
+                            "p99_abs",
+                            "max_rel",
+                            "max_ulp",
+                            "mse",
+                            "normalized_l2",
+                            "sqnr_db",
+                            "psnr_db",
+                            "cosine",
+                            "mismatches",
+                            "nan_mismatches",
+                            "infinity_mismatches",
+                            "argmax_agreement",
+                            "reason"}) {
         table.columns.push_back({.key = key, .title = key});
     }
     for (const auto& result : comparison.results) {
@@ -207,7 +231,8 @@ Table tensor_table(const Comparison& comparison) {
                          Cell(tensor.tolerance.atol)};
             if (tensor.difference) {
                 const auto& d = *tensor.difference;
-                for (const double value : {d.max_abs, d.mean_abs, d.p50_abs, d.p99_abs, d.max_rel}) {
+                for (const double value :
+                     {d.max_abs, d.mean_abs, d.p50_abs, d.p99_abs, d.max_rel}) {
                     row.cells.push_back(number(value, "no finite numbers"));
                 }
                 row.cells.push_back(d.max_ulp ? Cell(std::uint64_t{*d.max_ulp})
@@ -257,18 +282,17 @@ Section counts(const Comparison& comparison, const std::vector<Entry>& entries) 
         const auto key = [&](const char* what) {
             return side == 1 ? std::string(what) : fmt::format("{}_{}", what, side);
         };
-        section.scalars.push_back(
-            {key("side"), "Against it", comparison.sides[side], Show::plain,
-             fmt::format("{} PASS, {} WARN, {} FAIL, {} INCOMPARABLE", found[0], found[1], found[2],
-                         found[3])});
+        section.scalars.push_back({key("side"), "Against it", comparison.sides[side], Show::plain,
+                                   fmt::format("{} PASS, {} WARN, {} FAIL, {} INCOMPARABLE",
+                                               found[0], found[1], found[2], found[3])});
         const auto place = [](const Entry* entry) {
             return fmt::format("layer {} ({} '{}')", entry->layer->number, entry->layer->type,
                                entry->layer->name);
         };
-        section.scalars.push_back({key("first_failure"), "First that fails",
-                                   first == nullptr ? Cell::unavailable("none fails")
-                                                    : Cell(place(first)),
-                                   Show::plain, ""});
+        section.scalars.push_back(
+            {key("first_failure"), "First that fails",
+             first == nullptr ? Cell::unavailable("none fails") : Cell(place(first)), Show::plain,
+             ""});
         if (worst != nullptr) {
             section.scalars.push_back({key("worst"), "Furthest off", Cell(place(worst)),
                                        Show::plain,
@@ -297,9 +321,8 @@ Report comparison_report(const Comparison& comparison, const ComparisonView& vie
         });
     }
     if (view.worst_first || (view.most > 0 && shown.size() > view.most)) {
-        std::stable_sort(shown.begin(), shown.end(), [](const Entry& a, const Entry& b) {
-            return badness(a) > badness(b);
-        });
+        std::stable_sort(shown.begin(), shown.end(),
+                         [](const Entry& a, const Entry& b) { return badness(a) > badness(b); });
         if (view.most > 0 && shown.size() > view.most) {
             shown.resize(view.most);
         }
@@ -316,10 +339,9 @@ Report comparison_report(const Comparison& comparison, const ComparisonView& vie
     for (const auto& entry : shown) {
         table.rows.push_back(layer_row(comparison, entry));
     }
-    table.columns.back().hidden =
-        std::all_of(table.rows.begin(), table.rows.end(), [](const Row& row) {
-            return std::get<std::string>(row.cells.back().value).empty();
-        });
+    table.columns.back().hidden = std::all_of(
+        table.rows.begin(), table.rows.end(),
+        [](const Row& row) { return std::get<std::string>(row.cells.back().value).empty(); });
     if (shown.size() < entries.size()) {
         table.note = fmt::format("{} of {} layers are not shown", entries.size() - shown.size(),
                                  entries.size());

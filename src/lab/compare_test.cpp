@@ -130,7 +130,8 @@ TEST(Commands, EndAsTheyDo) {
     const auto crashed = run_command("kill -SEGV $$", {});
     EXPECT_EQ(crashed.how, How::signalled);
     EXPECT_EQ(signal_name(crashed.code), "SIGSEGV");
-    const auto slow = run_command("sleep 100 & sleep 100", {.time = std::chrono::milliseconds(200)});
+    const auto slow =
+        run_command("sleep 100 & sleep 100", {.time = std::chrono::milliseconds(200)});
     EXPECT_EQ(slow.how, How::timed_out);
     const auto stopped = run_command("sleep 100", {.cancel = [] { return true; }});
     EXPECT_EQ(stopped.how, How::cancelled);

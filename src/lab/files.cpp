@@ -145,8 +145,8 @@ void read_layer(const fs::path& folder, LabLayer& layer) {
     const auto path = folder / manifest_file;
     parsed(path, [&](const Json& json) {
         if (!json.contains("trocar_layer") || json.at("trocar_layer") != schema) {
-            throw Error(Fault::input, fmt::format("'{}' is no layer of a lab of this version",
-                                                  path.string()));
+            throw Error(Fault::input,
+                        fmt::format("'{}' is no layer of a lab of this version", path.string()));
         }
         layer.model_sha256 = json.at("model").at("sha256").get<std::string>();
         for (const auto& [output, tolerance] : json.at("tolerance").items()) {
@@ -202,9 +202,8 @@ Value load_value(const fs::path& layer, const LabValue& value) {
         }
         throw Error(Fault::input, fmt::format("'{}' does not hold one value", path.string()));
     }
-    throw Error(Fault::input, missing.empty()
-                                  ? fmt::format("no file holds '{}'", value.name)
-                                  : fmt::format("'{}' is missing", missing));
+    throw Error(Fault::input, missing.empty() ? fmt::format("no file holds '{}'", value.name)
+                                              : fmt::format("'{}' is missing", missing));
 }
 
 fs::path result_path(const Lab& lab, const LabLayer& layer, const std::string& name,
@@ -259,7 +258,8 @@ Lab read_lab(const std::filesystem::path& folder) {
     const auto path = folder / manifest_file;
     std::error_code ignored;
     if (!std::filesystem::exists(path, ignored)) {
-        throw Error(Fault::input, fmt::format("'{}' is no lab: it has no manifest", folder.string()),
+        throw Error(Fault::input,
+                    fmt::format("'{}' is no lab: it has no manifest", folder.string()),
                     "`trocar split MODEL FOLDER` makes one");
     }
     return parsed(path, [&](const Json& json) {

@@ -81,7 +81,7 @@ void judge(LayerComparison& result, const Layer& layer, const Judging& judging) 
         judge_tensor(tensor, layer, judging);
     }
     result.verdict = result.end == RunEnd::done && !result.tensors.empty() ? worst_of(result)
-                                                                          : Verdict::incomparable;
+                                                                           : Verdict::incomparable;
 }
 
 void judge(Comparison& comparison, const Judging& judging) {

@@ -140,8 +140,8 @@ private:
                     for (const auto& output : outputs) {
                         answer.push_back({"", output});
                     }
-                    answer.push_back({"", Value::copy(DType::f64, {},
-                                                      std::as_bytes(std::span(&seconds, 1)))});
+                    answer.push_back(
+                        {"", Value::copy(DType::f64, {}, std::as_bytes(std::span(&seconds, 1)))});
                     return answer;
                 };
             },
@@ -256,13 +256,12 @@ std::string label_of(const SideOptions& side) {
             options.log = log;
             const auto engine = open_engine(options);
             return [engine](const std::vector<NamedValue>&) {
-                return std::vector<NamedValue>{
-                    {"", Value::strings({1}, {engine->info().version})}};
+                return std::vector<NamedValue>{{"", Value::strings({1}, {engine->info().version})}};
             };
         },
         Isolated::Options{.log = side.engine.log, .doing = "opening the engine"});
-    auto label = fmt::format("{} {}", side.engine.name,
-                             process.run({}).front().value.string_values()[0]);
+    auto label =
+        fmt::format("{} {}", side.engine.name, process.run({}).front().value.string_values()[0]);
     if (const auto comma = side.text.find(','); comma != std::string::npos) {
         label += fmt::format(" ({})", side.text.substr(comma + 1));
     }
@@ -340,9 +339,8 @@ private:
                     for (const auto& input : layer.samples[sample].inputs) {
                         const auto found = own.find({input.name, sample});
                         inputs[sample].push_back(
-                            found == own.end()
-                                ? lab::load_value(lab_.folder / layer.folder, input)
-                                : load_values(found->second).at(0).value);
+                            found == own.end() ? lab::load_value(lab_.folder / layer.folder, input)
+                                               : load_values(found->second).at(0).value);
                     }
                 }
             } catch (const Error&) {
@@ -357,8 +355,8 @@ private:
             for (std::size_t sample = 0;
                  stored && stored->end == RunEnd::done && sample < stored->outputs.size();
                  ++sample) {
-                for (std::size_t k = 0; k < stored->outputs[sample].size() &&
-                                        k < layer.samples[sample].outputs.size();
+                for (std::size_t k = 0;
+                     k < stored->outputs[sample].size() && k < layer.samples[sample].outputs.size();
                      ++k) {
                     own[{layer.samples[sample].outputs[k].name, sample}] =
                         lab::inside(folder, stored->outputs[sample][k]);

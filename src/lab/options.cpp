@@ -21,8 +21,7 @@ Chain make_chain(const Model& model, const PartArguments& arguments) {
     if (arguments.depth < 0) {
         throw Error(Fault::usage, "--depth must not be negative");
     }
-    return Chain(model,
-                 arguments.by == "module" ? Chain::Order::modules : Chain::Order::graph,
+    return Chain(model, arguments.by == "module" ? Chain::Order::modules : Chain::Order::graph,
                  static_cast<std::size_t>(arguments.depth));
 }
 

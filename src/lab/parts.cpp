@@ -190,7 +190,7 @@ Part Chain::part(std::size_t first, std::size_t last) const {
         part.module.clear();
     }
     part.type = first == last ? start.type : fmt::format("{}…{}", start.type, end.type);
-    part.name = first == last        ? op_name(graph, order_[first])
+    part.name = first == last         ? op_name(graph, order_[first])
                 : part.module.empty() ? op_name(graph, order_[last])
                                       : part.module;
     return part;

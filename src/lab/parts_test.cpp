@@ -65,8 +65,7 @@ TEST(Parts, OpsOfAModuleStandTogether) {
 TEST(Parts, EndWhereTheyAreCut) {
     const auto model = residual();
     const Chain chain(model);
-    const auto parts =
-        make_parts(chain, {.by = PartsOptions::By::segment, .cut = op("Exp")});
+    const auto parts = make_parts(chain, {.by = PartsOptions::By::segment, .cut = op("Exp")});
     ASSERT_EQ(parts.size(), 2u);
     EXPECT_EQ(parts[0].outputs.size(), 3u);  // a, side and b are all read later
     EXPECT_EQ(parts[1].inputs.size(), 3u);

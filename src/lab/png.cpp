@@ -26,8 +26,7 @@ void write_png(const std::filesystem::path& path, std::size_t width, std::size_t
             return;
         }
     }
-    throw Error(Fault::input,
-                fmt::format("'{}' cannot be made: {}", path.string(), image.message));
+    throw Error(Fault::input, fmt::format("'{}' cannot be made: {}", path.string(), image.message));
 }
 
 }  // namespace trocar::lab

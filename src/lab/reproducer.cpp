@@ -164,8 +164,7 @@ void write_reproducer(const Bisection& bisection, const SideOptions& reference,
                     "name a new folder for the reproducer");
     }
     fs::create_directories(folder, failed);
-    save(bisection.reference_model, folder / "model.onnx",
-         {.external = ExternalPolicy::inlined});
+    save(bisection.reference_model, folder / "model.onnx", {.external = ExternalPolicy::inlined});
     save(bisection.other_model, folder / "other.onnx", {.external = ExternalPolicy::inlined});
     const bool same = read_file(folder / "model.onnx") == read_file(folder / "other.onnx");
     if (same) {
@@ -196,9 +195,8 @@ void write_reproducer(const Bisection& bisection, const SideOptions& reference,
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         given += fmt::format(" --input '{}=inputs/input_{}.npy'", inputs[i].name, i);
     }
-    std::string text = fmt::format(
-        "# {} '{}': {} and {} differ\n\n", bisection.culprit.type, bisection.culprit.name,
-        bisection.sides[0], bisection.sides[1]);
+    std::string text = fmt::format("# {} '{}': {} and {} differ\n\n", bisection.culprit.type,
+                                   bisection.culprit.name, bisection.sides[0], bisection.sides[1]);
     for (const auto& step : bisection.path) {
         text += fmt::format("Found inside of {}.\n", step);
     }
@@ -211,8 +209,8 @@ void write_reproducer(const Bisection& bisection, const SideOptions& reference,
         "`reference/` and `found/` what came of it.\n\nWithout Trocar:\n\n    python3 "
         "reproduce.py\n\nWith it:\n\n    trocar compare model.onnx{} {} {} --by segment --cut all "
         "--all{}\n",
-        same ? "" : " (and `other.onnx` for the second side)",
-        same ? "" : " --against other.onnx", side_option(reference), side_option(second), given);
+        same ? "" : " (and `other.onnx` for the second side)", same ? "" : " --against other.onnx",
+        side_option(reference), side_option(second), given);
     write_file(folder / "README.md", text);
 }
 

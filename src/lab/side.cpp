@@ -138,7 +138,8 @@ SideOptions parse_side(std::string_view text, const EngineOptions& base) {
         if (key == "threads") {
             const auto count = thread_count(value);
             if (!count) {
-                throw Error(Fault::usage, fmt::format("'{}': threads={} is no number", text, value));
+                throw Error(Fault::usage,
+                            fmt::format("'{}': threads={} is no number", text, value));
             }
             side.engine.threads = *count == 0 ? base.threads : *count;
         } else if (key == "optimize") {
@@ -183,8 +184,7 @@ struct Side::Parts {
     void start() {
         process = std::make_unique<Isolated>(
             [this](const Log& log) -> Isolated::Work {
-                const auto worker =
-                    std::make_shared<Worker>(chain, options, build, keep, log);
+                const auto worker = std::make_shared<Worker>(chain, options, build, keep, log);
                 return [worker](const std::vector<NamedValue>& request) {
                     return worker->answer(request);
                 };
@@ -199,9 +199,8 @@ struct Side::Parts {
         if (!process || !process->alive()) {
             start();
         }
-        std::vector<NamedValue> request{
-            {"", integers({static_cast<std::int64_t>(part.first),
-                           static_cast<std::int64_t>(part.last)})}};
+        std::vector<NamedValue> request{{"", integers({static_cast<std::int64_t>(part.first),
+                                                       static_cast<std::int64_t>(part.last)})}};
         for (const auto& input : inputs) {
             request.push_back({"", input});
         }
@@ -247,8 +246,7 @@ const SideOptions& Side::options() const {
     return parts_->options;
 }
 
-PartRun Side::run(const Part& part, std::span<const Value> inputs,
-                  std::span<const Type> expected) {
+PartRun Side::run(const Part& part, std::span<const Value> inputs, std::span<const Type> expected) {
     auto& p = *parts_;
     try {
         if (p.options.command.empty()) {

@@ -69,9 +69,7 @@ std::string op_text(const Op& op) {
 // Tensors by number, in the order in which they are met.
 class Numbers {
 public:
-    std::size_t of(TensorId id) {
-        return known_.emplace(index(id), known_.size()).first->second;
-    }
+    std::size_t of(TensorId id) { return known_.emplace(index(id), known_.size()).first->second; }
     bool has(TensorId id) const { return known_.contains(index(id)); }
 
 private:

@@ -88,8 +88,7 @@ private:
         }
         lab_.folder = options_.folder;
         lab_.model = chain_.model().path.string();
-        lab_.model_sha256 =
-            chain_.model().path.empty() ? "" : sha256_of_file(chain_.model().path);
+        lab_.model_sha256 = chain_.model().path.empty() ? "" : sha256_of_file(chain_.model().path);
         lab_.engine = side_.label();
         lab_.seed = options_.seed;
     }
@@ -132,9 +131,8 @@ private:
         layer.folder = fmt::format("layers/{:04}_{}_{}", number, stem_of(part.type),
                                    stem_of(part.name).substr(0, 80));
         layer.error = run_part(part);
-        const bool wanted = std::any_of(part.ops.begin(), part.ops.end(), [&](OpId id) {
-            return options_.select(graph(), id);
-        });
+        const bool wanted = std::any_of(part.ops.begin(), part.ops.end(),
+                                        [&](OpId id) { return options_.select(graph(), id); });
         if (wanted && !is_twin(part, layer)) {
             write_layer(part, layer);
             lab_.layers.push_back(std::move(layer));
@@ -245,8 +243,7 @@ private:
         for (const auto id : part.outputs) {
             const auto& value = values_[0][index(id)];
             if (has_statistics(value)) {
-                const auto rms =
-                    statistics(value, {.spread = StatisticsOptions::Spread::none}).rms;
+                const auto rms = statistics(value, {.spread = StatisticsOptions::Spread::none}).rms;
                 layer.tolerances[graph().tensor(id).name] =
                     default_tolerance(value.dtype(), length, rms);
             }
@@ -304,9 +301,8 @@ private:
         made.type = type_of(value.value);
         const auto known = written_.find(key);
         for (const auto& kind : options_.kinds) {
-            const auto file = kind == "pb"
-                                  ? fmt::format("test_data_set_{}/{}.pb", set, stem)
-                                  : fmt::format("{}/{}/{}.{}", kind, set, stem, kind);
+            const auto file = kind == "pb" ? fmt::format("test_data_set_{}/{}.pb", set, stem)
+                                           : fmt::format("{}/{}/{}.{}", kind, set, stem, kind);
             if (!holds(kind, value.value)) {
                 continue;
             }
@@ -329,9 +325,8 @@ private:
             made.files[kind] = file;
         }
         if (made.files.empty() && value.value.kind() != Value::Kind::none) {
-            throw Error(Fault::unsupported,
-                        fmt::format("no file can hold '{}', which is {}", value.name,
-                                    value_text(value.value)));
+            throw Error(Fault::unsupported, fmt::format("no file can hold '{}', which is {}",
+                                                        value.name, value_text(value.value)));
         }
         if (known == written_.end()) {
             pending_[key] = made;

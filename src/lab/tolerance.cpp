@@ -122,7 +122,8 @@ private:
         if (type.starts_with("Reduce") || type.find("Pool") != std::string::npos ||
             type.find("Norm") != std::string::npos || type.find("oftmax") != std::string::npos ||
             type == "CumSum" || type == "LRN" || type == "DFT") {
-            return type == "BatchNormalization" || !first ? 1 : product(*first, first->empty() ? 0 : 1);
+            return type == "BatchNormalization" || !first ? 1
+                                                          : product(*first, first->empty() ? 0 : 1);
         }
         double deepest = 1;
         for (const auto& body : op.subgraphs()) {

@@ -119,8 +119,8 @@ void draw_spread(const Channels& channels, const std::string& name,
     constexpr double tall = 260;
     const double range = high > low ? high - low : 1;
     const auto y_of = [&](double number) { return top + tall * (high - number) / range; };
-    Svg svg(std::max(500.0, left + step * static_cast<double>(channels.count) + 30), top + tall + 40,
-            "Spread of each channel");
+    Svg svg(std::max(500.0, left + step * static_cast<double>(channels.count) + 30),
+            top + tall + 40, "Spread of each channel");
     svg.text(20, 28, fmt::format("Spread of each channel of '{}'", name),
              "font-size=\"15\" font-weight=\"bold\" fill=\"#112\"");
     svg.text(20, 46, "thin: least to greatest; thick: the middle half; dot: median",

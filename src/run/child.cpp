@@ -1,6 +1,5 @@
 #include "run/child.h"
 
-#include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>

@@ -15,5 +15,4 @@ void settle_child(pid_t parent);
 // Waits for a child so long, then kills it. Returns its wait status.
 int end_child(pid_t child, std::chrono::milliseconds patience);
 
-
 }  // namespace trocar

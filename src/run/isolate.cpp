@@ -189,8 +189,7 @@ void Isolated::fail(End end, const std::string& how) {
 void Isolated::fail_dead() {
     const int status = reap(std::chrono::seconds(2));
     if (WIFSIGNALED(status)) {
-        fail(End::crashed,
-             fmt::format("the engine crashed ({})", signal_name(WTERMSIG(status))));
+        fail(End::crashed, fmt::format("the engine crashed ({})", signal_name(WTERMSIG(status))));
     }
     fail(End::exited,
          fmt::format("the engine's process ended (exit code {})", WEXITSTATUS(status)));

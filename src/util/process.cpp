@@ -60,7 +60,8 @@ std::uint64_t group_resident(pid_t group) {
         return resident_bytes(group);
     }
     while (const auto* entry = ::readdir(all)) {
-        if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' && group_of(entry->d_name) == group) {
+        if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
+            group_of(entry->d_name) == group) {
             sum += resident_bytes(static_cast<pid_t>(std::atoi(entry->d_name)));
         }
     }

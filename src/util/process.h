@@ -1,10 +1,11 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <sys/types.h>
 
 namespace trocar {
 
@@ -16,7 +17,7 @@ struct ProcessLimits {
 
 struct ProcessEnd {
     enum class How { exited, signalled, timed_out, over_memory, cancelled } how = How::exited;
-    int code = 0;                     // of the exit, or the signal
+    int code = 0;  // of the exit, or the signal
     double seconds = 0;
     std::uint64_t peak_resident = 0;  // as far as it was seen
     std::string last_words;           // the end of what it wrote to stdout and stderr

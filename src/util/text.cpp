@@ -134,11 +134,24 @@ std::optional<std::uint64_t> parse_size(std::string_view text) {
     double number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
     const auto unit = trim(text.substr(static_cast<std::size_t>(end - text.data())));
-    constexpr std::array<std::pair<std::string_view, double>, 18> units{
-        {{"", 1},        {"B", 1},        {"K", 0x1p10},  {"M", 0x1p20},   {"G", 0x1p30},
-         {"T", 0x1p40},  {"k", 0x1p10},   {"m", 0x1p20},  {"g", 0x1p30},   {"t", 0x1p40},
-         {"kB", 1e3},    {"MB", 1e6},     {"GB", 1e9},    {"TB", 1e12},    {"KiB", 0x1p10},
-         {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}}};
+    constexpr std::array<std::pair<std::string_view, double>, 18> units{{{"", 1},
+                                                                         {"B", 1},
+                                                                         {"K", 0x1p10},
+                                                                         {"M", 0x1p20},
+                                                                         {"G", 0x1p30},
+                                                                         {"T", 0x1p40},
+                                                                         {"k", 0x1p10},
+                                                                         {"m", 0x1p20},
+                                                                         {"g", 0x1p30},
+                                                                         {"t", 0x1p40},
+                                                                         {"kB", 1e3},
+                                                                         {"MB", 1e6},
+                                                                         {"GB", 1e9},
+                                                                         {"TB", 1e12},
+                                                                         {"KiB", 0x1p10},
+                                                                         {"MiB", 0x1p20},
+                                                                         {"GiB", 0x1p30},
+                                                                         {"TiB", 0x1p40}}};
     for (const auto& [name, scale] : units) {
         if (error == std::errc() && unit == name && number >= 0 && number * scale < 0x1p62) {
             return static_cast<std::uint64_t>(number * scale);

@@ -103,8 +103,8 @@ std::string write(const Report& report, const Style&) {
             const auto* tag = one.verdict == "FAIL" ? "failure" : "error";
             out += fmt::format("><{} message=\"{}\"/></testcase>\n", tag, escaped(one.reason));
         } else if (one.verdict == "WARN") {
-            out += fmt::format("><system-out>WARN: {}</system-out></testcase>\n",
-                               escaped(one.reason));
+            out +=
+                fmt::format("><system-out>WARN: {}</system-out></testcase>\n", escaped(one.reason));
         } else {
             out += "/>\n";
         }

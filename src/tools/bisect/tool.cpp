@@ -129,9 +129,10 @@ Report run(const Options& options, Context& context) {
     report.partial = !found.complete;
     if (!options.reproducer.empty() && !found.reference.empty()) {
         write_reproducer(found, first, second, options.reproducer);
-        report.notes.push_back(fmt::format("the smallest part that shows it is in '{}': python3 "
-                                           "{}/reproduce.py",
-                                           options.reproducer, options.reproducer));
+        report.notes.push_back(
+            fmt::format("the smallest part that shows it is in '{}': python3 "
+                        "{}/reproduce.py",
+                        options.reproducer, options.reproducer));
     }
     return report;
 }

@@ -77,9 +77,9 @@ Report run(const Options& options, Context& context) {
             for (const auto& layer : lab.layers) {
                 layer_name = layer.number == result.layer ? layer.name : layer_name;
             }
-            table.rows.push_back({.cells = {Cell(std::uint64_t{result.layer}), Cell(layer_name),
-                                            Cell(name(result.end)), Cell(result.seconds),
-                                            Cell(result.reason)}});
+            table.rows.push_back(
+                {.cells = {Cell(std::uint64_t{result.layer}), Cell(layer_name),
+                           Cell(name(result.end)), Cell(result.seconds), Cell(result.reason)}});
         }
     }
     const bool bad = !table.rows.empty();
@@ -104,8 +104,8 @@ Report run(const Options& options, Context& context) {
     report.order = {"layers", "run"};
     report.verdict = !bad;
     report.partial = results.size() < lab.layers.size();
-    report.notes.push_back(fmt::format("`trocar compare {}` compares them with the golden outputs",
-                                       options.folder));
+    report.notes.push_back(
+        fmt::format("`trocar compare {}` compares them with the golden outputs", options.folder));
     return report;
 }
 

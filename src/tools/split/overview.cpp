@@ -51,8 +51,7 @@ std::uint64_t parameters_of(const Chain& chain, const Part& part) {
     std::uint64_t sum = 0;
     for (const auto id : part.ops) {
         for (const auto input : chain.model().graph.op(id).inputs) {
-            const auto* constant =
-                input == TensorId::none ? nullptr : chain.constant(input);
+            const auto* constant = input == TensorId::none ? nullptr : chain.constant(input);
             if (constant != nullptr && is_float(constant->dtype()) && seen.insert(input).second) {
                 sum += constant->element_count();
             }
@@ -144,9 +143,9 @@ void write_overview(const Lab& lab, const Report& report) {
     overview.tables.clear();
     auto layers = report;
     layers.sections.clear();
-    for (const auto& [stem, what] : {std::pair{"overview", &overview}, std::pair{"layers", &layers}}) {
-        for (const auto& [format, suffix] :
-             {std::pair{"text", "txt"}, std::pair{"json", "json"}}) {
+    for (const auto& [stem, what] :
+         {std::pair{"overview", &overview}, std::pair{"layers", &layers}}) {
+        for (const auto& [format, suffix] : {std::pair{"text", "txt"}, std::pair{"json", "json"}}) {
             const auto* writer = find_report_format(format);
             write_file(lab.folder / fmt::format("{}.{}", stem, suffix),
                        writer->write(*what, {.verbosity = 1}));

@@ -92,9 +92,10 @@ std::function<Report(Context&)> bind(Args& args) {
     args.flag("--unique", options->unique,
               "Of layers that differ in their weights and names only, write the first");
     declare_set_options(args, options->sets);
-    args.option("--tensors", options->kinds, "KINDS",
-                "Files for tensors: npy, bin (raw elements, with a JSON file beside), pb (ONNX test "
-                "data); all three by default");
+    args.option(
+        "--tensors", options->kinds, "KINDS",
+        "Files for tensors: npy, bin (raw elements, with a JSON file beside), pb (ONNX test "
+        "data); all three by default");
     args.option("--views", options->views, "SELECTOR",
                 "Pictures of what these ops write: channels as a grid (.png), their spread (.svg)");
     declare_limit_options(args, options->limits);
