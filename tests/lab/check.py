@@ -80,10 +80,17 @@ with tempfile.TemporaryDirectory() as folder:
             for a, b in zip(got, session.run(None, feed)):
                 assert a.shape == b.shape and np.allclose(a, b, rtol=1e-4, atol=1e-5)
 
-    # A runner from outside, then one that misbehaves at one kind of op.
+    # A runner from outside.
     run("lab", "run", lab, "--command", command(runner), "--name", "outside", "--jobs", 2)
     answer = run("compare", lab, "--all")
     assert all(row["verdict"] == "PASS" for row in layers(answer)), answer
+
+    # One that misbehaves at one kind of op.
+    lab = pathlib.Path(folder) / "small"
+    run("split", model, lab, "--select", "index:0..2")
+    manifest = json.loads((lab / "manifest.json").read_text())
+    assert [layer["type"] for layer in manifest["layers"]] == ["Conv", "Relu", "Conv"]
+    run("lab", "run", lab, "--command", command(runner), "--name", "outside")
     for how, end in (("crash", "crashed"), ("fail", "failed"), ("garbage", "bad output"),
                      ("shape", "bad output"), ("dtype", "bad output"), ("nothing", "bad output"),
                      ("hang", "hung"), ("large", "over memory")):
@@ -131,7 +138,7 @@ with tempfile.TemporaryDirectory() as folder:
 with tempfile.TemporaryDirectory() as folder:
     # Killed half-way, it goes on where it was, and leaves no process behind.
     lab = pathlib.Path(folder) / "lab"
-    run("split", model, lab)
+    run("split", model, lab, "--select", "index:0..5")
     count = len(json.loads((lab / "manifest.json").read_text())["layers"])
     slow = f"sleep 0.4; {command(runner)}"
     arguments = [trocar, "lab", "run", lab, "--command", slow, "--name", "slow", "-q"]

@@ -56,7 +56,7 @@ for label, (model, graph) in small.items():
     inside = graph(model) if graph else model.graph
     for kind in plant.DEFECTS:
         where = plant.places(inside, kind)
-        for place in (where if "--all" in sys.argv else [where[0], where[len(where) // 2], where[-1]]):
+        for place in (where if "--all" in sys.argv else [where[0], where[-1]]):
             check(label, model, kind, place, graph)
 residual = onnx.load(models / "resnet18.onnx")
 for kind in plant.DEFECTS:
