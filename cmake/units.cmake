@@ -44,6 +44,8 @@ function(trocar_tests)
       target_link_libraries(${name} PRIVATE trocar fmt::fmt GTest::gmock GTest::gtest_main)
       target_compile_definitions(${name} PRIVATE TROCAR_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
       trocar_warnings(${name})
+      # What tests do is not worth the time that optimising them takes.
+      target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
       gtest_discover_tests(${name} PROPERTIES TIMEOUT 300 DISCOVERY_TIMEOUT 60)
     endforeach()
   endforeach()

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <string>
 
+#include "trocar/error.h"
 #include "trocar/lab.h"
 
 namespace trocar::lab {
@@ -22,6 +25,17 @@ void read_layer(const std::filesystem::path& folder, LabLayer& layer);
 // The value of the first file that is there, after its hash was looked at. Throws Error(input) when
 // none is, or it was changed.
 Value load_value(const std::filesystem::path& layer, const LabValue& value);
+
+// What the file system refuses is an Error(input), with its words.
+template <class Work>
+auto on_files(const Work& work) {
+    try {
+        return work();
+    } catch (const std::filesystem::filesystem_error& error) {
+        throw Error(Fault::input, fmt::format("'{}': {}", error.path1().string(),
+                                              error.code().message()));
+    }
+}
 
 // A file in a folder of a lab; throws Error(input) when the name leads out of it.
 std::filesystem::path inside(const std::filesystem::path& folder, const std::string& name);

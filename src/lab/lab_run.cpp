@@ -382,7 +382,7 @@ std::vector<LabResult> run_lab(const Lab& lab, const LabRunOptions& options) {
     if (with_name.name.empty()) {
         with_name.name = result_name(options.side);
     }
-    return LabRun(lab, with_name).run();
+    return lab::on_files([&] { return LabRun(lab, with_name).run(); });
 }
 
 std::string result_name(const SideOptions& side) {

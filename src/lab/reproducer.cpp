@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "lab/files.h"
 #include "trocar/bisect.h"
 #include "trocar/error.h"
 #include "trocar/format.h"
@@ -154,10 +155,8 @@ std::string side_option(const SideOptions& side) {
                                 : fmt::format("--command '{}'", side.command);
 }
 
-}  // namespace
-
-void write_reproducer(const Bisection& bisection, const SideOptions& reference,
-                      const SideOptions& second, const fs::path& folder) {
+void write_all(const Bisection& bisection, const SideOptions& reference, const SideOptions& second,
+               const fs::path& folder) {
     std::error_code failed;
     if (fs::exists(folder, failed) && !fs::is_empty(folder, failed)) {
         throw Error(Fault::usage, fmt::format("'{}' has something in it", folder.string()),
@@ -212,6 +211,16 @@ void write_reproducer(const Bisection& bisection, const SideOptions& reference,
         same ? "" : " (and `other.onnx` for the second side)", same ? "" : " --against other.onnx",
         side_option(reference), side_option(second), given);
     write_file(folder / "README.md", text);
+}
+
+}  // namespace
+
+void write_reproducer(const Bisection& bisection, const SideOptions& reference,
+                      const SideOptions& second, const fs::path& folder) {
+    lab::on_files([&] {
+        write_all(bisection, reference, second, folder);
+        return 0;
+    });
 }
 
 }  // namespace trocar

@@ -370,7 +370,7 @@ private:
 
 Lab split(const Chain& chain, const std::vector<Part>& parts, Side& side,
           const std::vector<std::vector<NamedValue>>& sets, const SplitOptions& options) {
-    return Splitter(chain, parts, side, options).run(sets);
+    return lab::on_files([&] { return Splitter(chain, parts, side, options).run(sets); });
 }
 
 }  // namespace trocar
