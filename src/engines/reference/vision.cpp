@@ -345,9 +345,9 @@ void roi_align(Call& call) {
                     const auto part = [](std::int64_t at, std::int64_t of) {
                         return (static_cast<double>(at) + 0.5) / static_cast<double>(of);
                     };
+                    const auto line = p / width;
                     const double y =
-                        top +
-                        (static_cast<double>(p / width) + part(s / across, down)) * bin_height;
+                        top + (static_cast<double>(line) + part(s / across, down)) * bin_height;
                     const double u =
                         left +
                         (static_cast<double>(p % width) + part(s % across, across)) * bin_width;
