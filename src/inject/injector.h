@@ -20,7 +20,7 @@ namespace trocar::inject {
 struct Share {
     std::uint64_t group = 0;  // what was drawn is kept for all inputs of a group
     std::uint64_t input = 0;
-    std::vector<std::uint64_t> trials;
+    std::vector<std::uint64_t> trials;  // ascending
     bool plainly = false;  // by brute force, one after the other
 };
 
