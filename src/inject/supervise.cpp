@@ -300,9 +300,8 @@ public:
 private:
     std::size_t place(std::uint64_t trial) const {
         const auto at = std::lower_bound(trials_.begin(), trials_.end(), trial);
-        return at != trials_.end() && *at == trial
-                   ? static_cast<std::size_t>(at - trials_.begin())
-                   : trials_.size();
+        return at != trials_.end() && *at == trial ? static_cast<std::size_t>(at - trials_.begin())
+                                                   : trials_.size();
     }
     void know(std::uint64_t trial) {
         if (const auto at = place(trial); at < trials_.size()) {
