@@ -39,6 +39,7 @@ Option& Declarations::add(const char* names, Option::Target target, const char* 
     option.placeholder = placeholder;
     option.help = help;
     option.group = group_;
+    option.section = section_;
     option.target = target;
     for (const auto& name : option.names) {
         if (find(name)) {
@@ -46,6 +47,17 @@ Option& Declarations::add(const char* names, Option::Target target, const char* 
         }
     }
     return options_.emplace_back(std::move(option));
+}
+
+std::vector<std::string> Declarations::sections() const {
+    std::vector<std::string> titles;
+    for (const auto& option : options_) {
+        if (!option.section.empty() &&
+            std::find(titles.begin(), titles.end(), option.section) == titles.end()) {
+            titles.push_back(option.section);
+        }
+    }
+    return titles;
 }
 
 void Declarations::flag(const char* names, bool& value, const char* help) {

@@ -21,6 +21,7 @@ struct Option {
     std::string initial;  // the value when not given, as a text; empty: none worth saying
     bool required = false;
     Group group = Group::options;
+    std::string section;  // title; empty: none
     Target target;
 
     bool is_flag() const { return std::holds_alternative<bool*>(target); }
@@ -59,11 +60,17 @@ public:
                 const char* help) override;
     void choice(const char* names, std::string& value, const char* choices,
                 const char* help) override;
+    void section(const char* title) override { section_ = title; }
     void require(const char* name) override;
     void example(const char* command, const char* what) override;
 
     // What is declared from now on belongs to `group`.
-    void begin(Group group) { group_ = group; }
+    void begin(Group group) {
+        group_ = group;
+        section_.clear();
+    }
+    // Titles of sections among the tool's own options, in their order.
+    std::vector<std::string> sections() const;
 
     const std::vector<Positional>& positional_list() const { return positionals_; }
     const std::vector<Option>& options() const { return options_; }
@@ -79,6 +86,7 @@ private:
     std::vector<Option> options_;
     std::vector<Example> examples_;
     Group group_ = Group::options;
+    std::string section_;
 };
 
 }  // namespace trocar::cli

@@ -70,20 +70,21 @@ std::string opening(const Verb& verb, const Declarations& declarations,
     return out;
 }
 
-std::string group_of(const Declarations& declarations, Group group) {
+std::string group_of(const Declarations& declarations, Group group,
+                     const std::string& section = {}) {
     std::string out;
     for (const auto& option : declarations.options()) {
-        if (option.group == group) {
+        if (option.group == group && option.section == section) {
             out += entry(spelled(option), long_help(option));
         }
     }
     return out;
 }
 
-std::string shorts(const Declarations& declarations, Group group) {
+std::string shorts(const Declarations& declarations, Group group, const std::string& section = {}) {
     std::string out;
     for (const auto& option : declarations.options()) {
-        if (option.group == group) {
+        if (option.group == group && option.section == section) {
             out += (out.empty() ? "" : " ") + option.names.front();
         }
     }
@@ -163,9 +164,15 @@ std::string short_help(const Verb& verb, const std::vector<Verb>& all) {
         return out;
     }
     for (const auto& option : declarations.options()) {
-        if (option.group == Group::options) {
+        if (option.group == Group::options && option.section.empty()) {
             const auto name = "  " + pad_right(spelled(option), margin - 4) + "  ";
             out += name + gist(option.help, page - display_width(name)) + '\n';
+        }
+    }
+    for (const auto& title : declarations.sections()) {
+        out += fmt::format("\n{}\n", title);
+        for (const auto& line : wrap(shorts(declarations, Group::options, title), page - 2)) {
+            out += "  " + line + '\n';
         }
     }
     if (!verb.plain) {
@@ -182,6 +189,9 @@ std::string full_help(const Verb& verb, const std::vector<Verb>& all) {
         return out;
     }
     out += group_of(declarations, Group::options);
+    for (const auto& title : declarations.sections()) {
+        out += fmt::format("\n{}\n", title) + group_of(declarations, Group::options, title);
+    }
     if (!verb.plain) {
         out += "\nOutput\n" + group_of(declarations, Group::output);
         out += "\nEngine\n" + group_of(declarations, Group::engine);

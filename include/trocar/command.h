@@ -35,6 +35,8 @@ public:
     // One of `choices`, "none|all"; anything else is a usage error that lists them.
     virtual void choice(const char* names, std::string& value, const char* choices,
                         const char* help) = 0;
+    // What is declared from here on stands together in the help, under this title; "": under none.
+    virtual void section(const char* title) = 0;
     // A required option among those above.
     virtual void require(const char* name) = 0;
     virtual void example(const char* command, const char* what) = 0;  // for --help

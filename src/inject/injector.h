@@ -20,8 +20,8 @@ namespace trocar::inject {
 struct Share {
     std::uint64_t group = 0;  // what was drawn is kept for all inputs of a group
     std::uint64_t input = 0;
-    std::vector<std::uint64_t> trials;
-    bool plainly = false;  // by brute force, one after the other
+    std::vector<std::uint64_t> trials;  // ascending
+    bool plainly = false;               // by brute force, one after the other
 };
 
 // Takes what comes of a share, as it comes; called from one thread at a time, but for the last two.

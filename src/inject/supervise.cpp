@@ -260,7 +260,7 @@ private:
 class Supervisor::Filter {
 public:
     Filter(const Share& share, Sink& sink)
-        : sink_(sink), left_(share.trials.begin(), share.trials.end()) {}
+        : sink_(sink), trials_(share.trials), known_(trials_.size(), false) {}
 
     void golden(GoldenResult golden) {
         if (!golden_) {
@@ -271,23 +271,47 @@ public:
     }
     void results(const Results& some) {
         for (const auto& result : some.results) {
-            left_.erase(result.trial);
+            know(result.trial);
         }
         sink_.results(some.results, some.effects);
     }
     void audited(std::uint64_t trial, std::uint64_t input) { sink_.audited(trial, input); }
     bool stop() { return sink_.stop(); }
     void lose(std::uint64_t trial, Outcome outcome, const std::string& how) {
-        left_.erase(trial);
+        know(trial);
         sink_.results({lost(golden_.value(), trial, outcome, how)}, {});
     }
 
-    const std::set<std::uint64_t>& left() const { return left_; }
+    // Is there no result of it yet?
+    bool lacks(std::uint64_t trial) const {
+        const auto at = place(trial);
+        return at < trials_.size() && !known_[at];
+    }
+    std::vector<std::uint64_t> left() const {
+        std::vector<std::uint64_t> some;
+        for (std::size_t i = 0; i < trials_.size(); ++i) {
+            if (!known_[i]) {
+                some.push_back(trials_[i]);
+            }
+        }
+        return some;
+    }
     const std::optional<GoldenResult>& known() const { return golden_; }
 
 private:
+    std::size_t place(std::uint64_t trial) const {
+        const auto at = std::lower_bound(trials_.begin(), trials_.end(), trial);
+        return at != trials_.end() && *at == trial ? static_cast<std::size_t>(at - trials_.begin())
+                                                   : trials_.size();
+    }
+    void know(std::uint64_t trial) {
+        if (const auto at = place(trial); at < trials_.size()) {
+            known_[at] = true;
+        }
+    }
     Sink& sink_;
-    std::set<std::uint64_t> left_;  // trials without a result
+    const std::vector<std::uint64_t>& trials_;  // of the share, ascending
+    std::vector<bool> known_;                   // by place: there is a result
     std::optional<GoldenResult> golden_;
 };
 
@@ -418,7 +442,7 @@ bool Supervisor::work_together(const Share& share, Filter& filter,
         }
         const auto before = suspects.size();
         for (const auto trial : ended.under_way) {
-            if (filter.left().contains(trial)) {
+            if (filter.lacks(trial)) {
                 suspects.push_back(trial);
             }
         }

@@ -108,6 +108,8 @@ void pass(Pass& p, G& g) requires std::is_same_v<std::remove_const_t<G>, GoldenR
 
 template <class T>
 void pass_list(Packer& p, const std::vector<T>& list) {
+    constexpr std::size_t about = 160;  // bytes of an item
+    p.bytes.reserve(p.bytes.size() + list.size() * about);
     p(list.size());
     for (const auto& item : list) {
         pass(p, item);

@@ -17,29 +17,38 @@ namespace trocar::inject {
 void declare(Args& args, CampaignArguments& a) {
     args.positional(a.subject, "MODEL|CAMPAIGN",
                     "Model to inject faults into, or a campaign file (.yaml) that says it all");
-    declare_data_options(args, a.data);
-    declare_input_options(args, a.inputs);
     args.option("--target", a.targets, "WHAT",
                 "Where faults go: weights, activations, reads (what one op sees alone), inputs or "
                 "constants; several with commas");
     args.option("--at", a.at, "SELECTOR", "The ops whose outputs or constants these are; all");
-    args.option("--tensor", a.tensors, "GLOB", "Only tensors of that name");
-    args.option("--elements", a.elements, "[INDEX]",
-                "Only these elements of a tensor: [0,2:4] takes rows 2 and 3 of the first");
+    args.option("--bits", a.bits, "BITS",
+                "Bits that may change: 30, 23-30, sign, exponent, mantissa");
     args.option("--model", a.effect, "EFFECT",
                 "What a fault does: bitflip, stuck0, stuck1, zero, 'set V', 'add V', 'multiply V', "
                 "'random LOW HIGH', 'noise SD', 'gain SD', 'rate P' (every bit with that chance)");
-    args.option("--bits", a.bits, "BITS",
-                "Bits that may change: 30, 23-30, sign, exponent, mantissa");
+    args.option("--faults", a.trials, "N", "Trials to draw (1000)");
+    args.option("--store", a.store, "FILE", "Where results go; without it they are only reported");
+    args.section("Inputs");
+    declare_data_options(args, a.data);
+    declare_input_options(args, a.inputs);
+    args.option("--inputs-per-fault", a.inputs_per_fault, "N",
+                "Inputs drawn for each trial; 0 tries all");
+    args.flag("--only-correct", a.only_correct,
+              "Only inputs that the model gets right without faults");
+    args.section("Which faults");
+    args.option("--tensor", a.tensors, "GLOB", "Only tensors of that name");
+    args.option("--elements", a.elements, "[INDEX]",
+                "Only these elements of a tensor: [0,2:4] takes rows 2 and 3 of the first");
     args.option("--burst", a.bits_at_once, "N", "Neighbouring bits that change together");
     args.choice("--extent", a.extent, "element|row|channel|tensor",
                 "What changes together: an element, its row, channel or kernel, or the tensor");
     args.flag("--all-readers", a.all_readers,
               "A constant that several ops read changes for all of them, not for one");
+    args.option("--together", a.together, "N", "Faults in each trial");
     args.option("--fault", a.faults, "FAULT",
                 "A given fault, as `trocar inject replay` prints it, instead of random ones");
     args.option("--faults-from", a.faults_from, "FILE", "A file with a trial on each line");
-    args.option("--faults", a.trials, "N", "Trials to draw (1000)");
+    args.section("How many");
     args.flag("--exhaustive", a.exhaustive, "Every fault there is, once");
     args.option("--margin", a.margin, "SHARE",
                 "As many trials as a rate to ± this needs; 0.01 is a point");
@@ -52,11 +61,7 @@ void declare(Args& args, CampaignArguments& a) {
                 "weighted for it");
     args.option("--stop-at", a.stop_at, "SHARE",
                 "Stop when the SDC rate is known to ± this, after a group of 2048 trials");
-    args.option("--together", a.together, "N", "Faults in each trial");
-    args.option("--inputs-per-fault", a.inputs_per_fault, "N",
-                "Inputs drawn for each trial; 0 tries all");
-    args.flag("--only-correct", a.only_correct,
-              "Only inputs that the model gets right without faults");
+    args.section("What is measured");
     args.flag("--nan-everywhere", a.nan_everywhere,
               "Watch every tensor for NaN and infinity, not only outputs");
     args.choice(
@@ -67,21 +72,21 @@ void declare(Args& args, CampaignArguments& a) {
                 "What makes of outputs that from which decisions are taken");
     args.option("--metric", a.metric, "COMMAND",
                 "What measures a faulty output: one number, or several with names");
+    args.section("How they are run");
     args.choice("--view", a.view, "deployed|source",
                 "The model as the engine runs it, fused, or op by op as in the file");
-    args.option(
-        "--without", a.without, "WHAT",
-        "Switch an acceleration off: prefix, dead, region, channels, screen, twins, batch or "
-        "all");
-    args.option("--memory", a.memory, "SIZE", "Memory for tensors: 512M, 4G (2G)");
     args.option("--workers", a.workers, "N", "Trials that run at the same time; one per thread");
-    args.option("--audit", a.audit, "PERCENT",
-                "Do this share of all runs again by brute force, and fail on the first difference");
+    args.option("--memory", a.memory, "SIZE", "Memory for tensors: 512M, 4G (2G)");
     args.flag("--no-isolate", a.not_isolated,
               "Run the engine in this process: a fault that crashes it ends the campaign");
     args.option("--time-limit", a.time_limit, "SECONDS",
                 "A trial that takes longer is a hang (100 golden runs, and 10 s at least)");
-    args.option("--store", a.store, "FILE", "Where results go; without it they are only reported");
+    args.option("--audit", a.audit, "PERCENT",
+                "Do this share of all runs again by brute force, and fail on the first difference");
+    args.option(
+        "--without", a.without, "WHAT",
+        "Switch an acceleration off: prefix, dead, region, channels, screen, twins, batch or "
+        "all");
 }
 
 namespace {

@@ -270,12 +270,14 @@ Report run(const Options& options, Context& context) {
 std::function<Report(Context&)> bind_run(Args& args) {
     const auto options = std::make_shared<Options>();
     declare(args, options->campaign);
-    args.flag("--resume", options->resume, "Go on with the store of an earlier session");
+    // The rest of how they are run.
     args.option("--shard", options->shard, "I/N",
                 "Only this share of the trials; `trocar inject merge` puts shards together");
     args.flag("--brute-force", options->brute_force,
               "Run the whole model for every fault, with no acceleration");
     args.flag("--explain", options->explain, "Show what each acceleration saved");
+    args.section("");
+    args.flag("--resume", options->resume, "Go on with the store of an earlier session");
     args.example(
         "trocar inject model.onnx --data digits/ --target weights --faults 10000 --store run.db",
         "10,000 single-bit faults in weights");
