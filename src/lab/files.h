@@ -32,8 +32,8 @@ auto on_files(const Work& work) {
     try {
         return work();
     } catch (const std::filesystem::filesystem_error& error) {
-        throw Error(Fault::input, fmt::format("'{}': {}", error.path1().string(),
-                                              error.code().message()));
+        throw Error(Fault::input,
+                    fmt::format("'{}': {}", error.path1().string(), error.code().message()));
     }
 }
 

@@ -58,8 +58,8 @@ void matmul(Call& call) {
 }
 
 // Zero points: one for all, or one per row of the first matrix and column of the second.
-void subtract_zero_point(const Call& call, std::size_t slot, Numbers& x,
-                         const Shape& shape, bool rows) {
+void subtract_zero_point(const Call& call, std::size_t slot, Numbers& x, const Shape& shape,
+                         bool rows) {
     if (!call.has(slot)) {
         return;
     }
