@@ -15,6 +15,23 @@ function(trocar_warnings target)
   endif()
 endfunction()
 
+# What nearly every source includes, compiled once for a target or for the one named after it.
+function(trocar_precompile target)
+  if(NOT TROCAR_PRECOMPILE)
+    return()
+  endif()
+  # So that ccache can tell that nothing changed.
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>)
+  if(ARGC GREATER 1 AND NOT ARGV1 STREQUAL target)
+    target_precompile_headers(${target} REUSE_FROM ${ARGV1})
+  else()
+    target_precompile_headers(
+      ${target} PRIVATE <algorithm> <array> <atomic> <chrono> <cmath> <cstdint> <cstring> <filesystem> <fstream>
+      <functional> <map> <memory> <mutex> <numeric> <optional> <ranges> <set> <span> <string> <string_view> <thread>
+      <tuple> <unordered_map> <utility> <variant> <vector> <fmt/format.h> <fmt/ranges.h>)
+  endif()
+endfunction()
+
 # The sources of folders, tests left out.
 function(trocar_folder target)
   foreach(dir IN LISTS ARGN)
@@ -44,6 +61,11 @@ function(trocar_tests)
       target_link_libraries(${name} PRIVATE trocar fmt::fmt GTest::gmock GTest::gtest_main)
       target_compile_definitions(${name} PRIVATE TROCAR_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
       trocar_warnings(${name})
+      # All tests are compiled alike: the first one's precompiled headers serve the others.
+      if(NOT DEFINED first)
+        set(first ${name})
+      endif()
+      trocar_precompile(${name} ${first})
       # What tests do is not worth the time that optimising them takes.
       target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
       gtest_discover_tests(${name} PROPERTIES TIMEOUT 300 DISCOVERY_TIMEOUT 60)

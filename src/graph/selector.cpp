@@ -36,7 +36,7 @@ bool glob_match(std::string_view glob, std::string_view text) {
 namespace {
 
 // A term as parse_selector reads it: quoted where it has characters of the grammar.
-std::string quoted(std::string_view kind, std::string_view text) {
+std::string in_quotes(std::string_view kind, std::string_view text) {
     if (text.find_first_of(" &|!(),'") == std::string_view::npos && !text.empty()) {
         return fmt::format("{}{}", kind, text);
     }
@@ -85,7 +85,7 @@ Selector every_op() {
 }
 
 Selector op(std::string type_glob) {
-    auto text = quoted("type:", type_glob);
+    auto text = in_quotes("type:", type_glob);
     const auto colon = type_glob.find(':');
     if (colon != std::string::npos) {
         return Selector(
@@ -101,14 +101,14 @@ Selector op(std::string type_glob) {
 }
 
 Selector named(std::string glob) {
-    auto text = quoted("name:", glob);
+    auto text = in_quotes("name:", glob);
     return Selector(
         [glob = std::move(glob)](const Graph& g, OpId o) { return glob_match(glob, g.op(o).name); },
         std::move(text));
 }
 
 Selector in_module(std::string glob) {
-    auto text = quoted("module:", glob);
+    auto text = in_quotes("module:", glob);
     return Selector(
         [glob = std::move(glob)](const Graph& g, OpId o) {
             const std::string_view module = g.op(o).origin.module;
@@ -169,14 +169,14 @@ Selector at_index(std::size_t first, std::size_t last) {
 }
 
 Selector writes(std::string tensor_glob) {
-    auto text = quoted("writes:", tensor_glob);
+    auto text = in_quotes("writes:", tensor_glob);
     return Selector([glob = std::move(tensor_glob)](
                         const Graph& g, OpId o) { return any_tensor(g, g.op(o).outputs, glob); },
                     std::move(text));
 }
 
 Selector reads(std::string tensor_glob) {
-    auto text = quoted("reads:", tensor_glob);
+    auto text = in_quotes("reads:", tensor_glob);
     return Selector(
         [glob = std::move(tensor_glob)](const Graph& g, OpId o) {
             return any_tensor(g, g.op(o).inputs, glob) || any_tensor(g, g.op(o).captures, glob);

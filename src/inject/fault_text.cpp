@@ -96,7 +96,7 @@ bool is_plain(std::string_view name) {
 }
 
 // In single quotes, which are doubled inside, unless it is plain.
-std::string quoted(std::string_view name) {
+std::string in_quotes(std::string_view name) {
     if (is_plain(name)) {
         return std::string(name);
     }
@@ -134,7 +134,7 @@ std::string effect_text(const Effect& e) {
         case Effect::Kind::rate:
             return fmt::format("rate {} {} key {}", e.a, bits_text(e.mask), e.key);
         case Effect::Kind::custom:
-            return fmt::format("custom {} key {}", quoted(e.name), e.key);
+            return fmt::format("custom {} key {}", in_quotes(e.name), e.key);
     }
     return {};
 }
@@ -142,12 +142,12 @@ std::string effect_text(const Effect& e) {
 }  // namespace
 
 std::string text(const ModelFault& fault) {
-    auto out = quoted(fault.tensor);
+    auto out = in_quotes(fault.tensor);
     out += fault.part == ModelFault::Part::values    ? ".values"
            : fault.part == ModelFault::Part::indices ? ".indices"
                                                      : "";
     if (!fault.reader.empty()) {
-        out += ">" + quoted(fault.reader);
+        out += ">" + in_quotes(fault.reader);
     }
     out += " " + text(fault.elements) + " " + effect_text(fault.effect);
     const auto& d = fault.duration;

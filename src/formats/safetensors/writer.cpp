@@ -18,13 +18,13 @@ constexpr std::size_t alignment = 64;
 // 2,000 tensors.
 constexpr std::size_t archive_header = (std::size_t{1} << 18) - 8;
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
     return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 std::string entry_text(std::string_view name, const Value& value, std::uint64_t first) {
     return fmt::format("{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}",
-                       quoted(name), type_name(value.dtype()), fmt::join(value.shape(), ","), first,
+                       in_quotes(name), type_name(value.dtype()), fmt::join(value.shape(), ","), first,
                        first + value.bytes().size());
 }
 
@@ -54,7 +54,7 @@ public:
 
     bool full(std::string_view name) const override {
         constexpr std::size_t longest_rest = 1024;  // type, shape and offsets
-        return header_.size() + quoted(name).size() + longest_rest > archive_header;
+        return header_.size() + in_quotes(name).size() + longest_rest > archive_header;
     }
 
     std::uint64_t add(const NamedValue& value) override {
