@@ -30,11 +30,7 @@ std::shared_ptr<Engine> engine() {
 }
 
 // Sanitizers make the engine's callers slow: fewer trials say the same of memory.
-#ifdef __SANITIZE_ADDRESS__
-constexpr std::uint64_t fewer = 10;
-#else
-constexpr std::uint64_t fewer = 1;
-#endif
+constexpr std::uint64_t fewer = TROCAR_SANITIZED != 0 ? 10 : 1;
 
 const std::string digits = TROCAR_SOURCE_DIR "/models/digits.onnx";
 
