@@ -73,7 +73,7 @@ function(trocar_tests)
       trocar_precompile(${name} ${first})
       # What tests do is not worth the time that optimising them takes.
       target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
-      gtest_discover_tests(${name} PROPERTIES TIMEOUT 300 DISCOVERY_TIMEOUT 60)
+      gtest_discover_tests(${name} PROPERTIES TIMEOUT 900 DISCOVERY_TIMEOUT 60)
     endforeach()
   endforeach()
 endfunction()

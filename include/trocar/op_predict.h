@@ -38,8 +38,9 @@ struct OpPrediction {
     double low = 0;  // 90 % interval
     double high = 0;
     double watts = 0;  // 0: not known
-    double distance = 0;  // from what it was learned from: 1 is as far as samples are from each other
-    bool far = false;     // beyond what was learned: better measure it
+    double distance =
+        0;             // from what it was learned from: 1 is as far as samples are from each other
+    bool far = false;  // beyond what was learned: better measure it
 };
 
 }  // namespace trocar

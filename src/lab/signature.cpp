@@ -57,15 +57,6 @@ struct AttributeText {
     }
 };
 
-std::string op_text(const Op& op) {
-    std::vector<std::string> attributes;
-    for (const auto& attribute : op.attributes) {
-        attributes.push_back(attribute.name + "=" + std::visit(AttributeText{}, attribute.value));
-    }
-    std::sort(attributes.begin(), attributes.end());
-    return fmt::format("{}:{}({})", op.domain, op.type, fmt::join(attributes, ";"));
-}
-
 // Tensors by number, in the order in which they are met.
 class Numbers {
 public:
@@ -106,6 +97,15 @@ std::string graph_text(const Graph& graph) {
 }
 
 }  // namespace
+
+std::string op_text(const Op& op) {
+    std::vector<std::string> attributes;
+    for (const auto& attribute : op.attributes) {
+        attributes.push_back(attribute.name + "=" + std::visit(AttributeText{}, attribute.value));
+    }
+    std::sort(attributes.begin(), attributes.end());
+    return fmt::format("{}:{}({})", op.domain, op.type, fmt::join(attributes, ";"));
+}
 
 std::string signature(const Chain& chain, const Part& part, std::span<const Value> inputs) {
     const auto& graph = chain.model().graph;

@@ -11,4 +11,7 @@ namespace trocar::lab {
 // constants, and what constants that are no weights hold. Names and weights do not count.
 std::string signature(const Chain& chain, const Part& part, std::span<const Value> inputs);
 
+// An op alone, with all its attributes: "com.microsoft:FusedConv(activation='Relu';group=1)".
+std::string op_text(const Op& op);
+
 }  // namespace trocar::lab

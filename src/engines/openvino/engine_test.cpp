@@ -386,8 +386,8 @@ TEST_F(OvEngine, RunsWithAnyNumberOfThreads) {
 }
 
 TEST_F(OvEngine, ProgramsRunOnSeveralThreadsAtOnce) {
-    // OpenVINO trims the C library's heap from every thread; the first trim sets that heap up and is
-    // not safe beside another, where a sanitizer's own heap has left it untouched so far.
+    // OpenVINO trims the C library's heap from every thread; the first trim sets that heap up and
+    // is not safe beside another, where a sanitizer's own heap has left it untouched so far.
     ::malloc_trim(0);
     auto opened = engine();
     std::vector<std::thread> workers;

@@ -24,8 +24,8 @@ std::string in_quotes(std::string_view text) {
 
 std::string entry_text(std::string_view name, const Value& value, std::uint64_t first) {
     return fmt::format("{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}",
-                       in_quotes(name), type_name(value.dtype()), fmt::join(value.shape(), ","), first,
-                       first + value.bytes().size());
+                       in_quotes(name), type_name(value.dtype()), fmt::join(value.shape(), ","),
+                       first, first + value.bytes().size());
 }
 
 std::string length_text(std::uint64_t length) {

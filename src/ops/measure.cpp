@@ -1,0 +1,270 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "ops/conditions.h"
+#include "ops/worker.h"
+#include "trocar/error.h"
+#include "trocar/op_store.h"
+#include "trocar/random.h"
+#include "trocar/version.h"
+#include "util/sha256.h"
+
+namespace trocar {
+
+namespace {
+
+using ops::WindowsRequest;
+using ops::Worker;
+
+constexpr std::size_t windows_per_visit = 2;
+constexpr std::size_t fewest_visits = 3;  // of an op that takes longer than its budget
+constexpr double write_every_ns = 1e9;
+
+struct Item {
+    std::int64_t op = WindowsRequest::whole;
+    CacheMode mode = CacheMode::reuse;
+    OpMeasurement measurement;
+    double spent_ns = 0;
+    std::uint32_t visits = 0;
+    double call_ns = 0;
+};
+
+double half_width(const OpTime& time) {
+    const auto middle = time.ns + time.call_ns;
+    return middle > 0 ? (time.interval.high - time.interval.low) / 2 / middle : 0;
+}
+
+class Measurer {
+public:
+    Measurer(OpDatabase& database, const Model& model, const std::vector<NamedValue>& inputs,
+             const MeasureOptions& options)
+        : database_(database), model_(model), inputs_(inputs), options_(options) {}
+
+    MeasureSummary run() {
+        const auto start = ops::now_ns();
+        const auto before = ops::conditions();
+        const auto host = this_host();
+        summary_.warnings = ops::preflight(before, host.cores, host.hypervisor);
+        worker_ = std::make_unique<Worker>(model_, inputs_, options_);
+        setting_ = database_.add(setting_of(options_.engine, worker_->version()));
+        auto facts = identify(model_, inputs_, options_.unit);
+        facts.ops = worker_->survey();
+        database_.add(facts);
+        run_ = database_.begin_run(setting_, worker_->cost(), "measure " + facts.name);
+        plan(facts);
+        rounds();
+        flush();
+        const auto after = ops::conditions();
+        for (auto& wrong : ops::drift(before, after)) {
+            summary_.warnings.push_back(std::move(wrong));
+        }
+        database_.end_run(run_, summary_.warnings, ops::text(before, after));
+        summary_.seconds = (ops::now_ns() - start) * 1e-9;
+        return std::move(summary_);
+    }
+
+private:
+    bool wanted(const std::string& key) const {
+        return options_.only.empty() ||
+               std::find(options_.only.begin(), options_.only.end(), key) != options_.only.end();
+    }
+
+    void plan(const OpModelFacts& facts) {
+        std::set<std::pair<std::string, CacheMode>> known;
+        if (!options_.again) {
+            for (const auto& one : database_.newest(setting_)) {
+                known.emplace(one.key, one.mode);
+            }
+        }
+        summary_.configurations = facts.ops.size();
+        for (std::size_t i = 0; i < facts.ops.size(); ++i) {
+            const auto& key = facts.ops[i].config.key;
+            for (const auto mode : options_.modes) {
+                if (known.contains({key, mode})) {
+                    ++summary_.known;
+                } else if (wanted(key)) {
+                    add(static_cast<std::int64_t>(i), mode, key, "");
+                }
+            }
+        }
+        // The whole is measured among its operators: both see the same machine.
+        add(WindowsRequest::whole, CacheMode::reuse, "", model_id(facts));
+        total_ = items_.size();
+    }
+
+    void add(std::int64_t op, CacheMode mode, const std::string& key, const std::string& model) {
+        Item item;
+        item.op = op;
+        item.mode = mode;
+        item.measurement = database_.open_measurement(run_, setting_, key, model, mode);
+        for (const auto& window : item.measurement.time.windows) {
+            item.visits = std::max(item.visits, window.visit + 1);
+        }
+        items_.push_back(std::move(item));
+    }
+
+    // Visits all that is left in an order that is new each time, until nothing is left.
+    void rounds() {
+        for (std::uint64_t round = 0; !items_.empty(); ++round) {
+            std::vector<std::pair<std::uint32_t, std::size_t>> order;
+            for (std::size_t i = 0; i < items_.size(); ++i) {
+                order.emplace_back(philox(options_.seed, round, i)[0], i);
+            }
+            std::sort(order.begin(), order.end());
+            std::vector<bool> done(items_.size(), false);
+            for (const auto& [unused, i] : order) {
+                if (options_.progress &&
+                    !options_.progress("operators", total_ - items_.size(), total_)) {
+                    summary_.complete = false;
+                    return;
+                }
+                done[i] = visit(items_[i]);
+            }
+            std::vector<Item> left;
+            for (std::size_t i = 0; i < items_.size(); ++i) {
+                if (!done[i]) {
+                    left.push_back(std::move(items_[i]));
+                }
+            }
+            items_ = std::move(left);
+        }
+    }
+
+    bool visit(Item& item) {
+        const auto start = ops::now_ns();
+        try {
+            if (!worker_->alive()) {
+                worker_ = std::make_unique<Worker>(model_, inputs_, options_);
+            }
+            auto answer =
+                worker_->windows({item.op, item.mode, options_.window_seconds, windows_per_visit});
+            const auto& cost = worker_->cost();
+            item.call_ns = item.op == WindowsRequest::whole
+                               ? 0
+                               : (cost.run_ns +
+                                  cost.port_ns * static_cast<double>(
+                                                     std::max<std::size_t>(answer.ports, 2) - 2)) /
+                                     static_cast<double>(answer.operators);
+            for (auto& window : answer.windows) {
+                window.visit = item.visits;
+                item.measurement.time.windows.push_back(window);
+            }
+            fresh_.emplace_back(item.measurement.id, std::move(answer.windows));
+        } catch (const Error& error) {
+            fail(item, error);
+            return true;
+        }
+        ++item.visits;
+        item.spent_ns += ops::now_ns() - start;
+        if (ops::now_ns() - written_ > write_every_ns) {
+            flush();
+        }
+        return enough(item);
+    }
+
+    bool enough(Item& item) {
+        const bool late = item.spent_ns > options_.seconds_per_op * 1e9;
+        if (item.visits < (late ? fewest_visits : options_.visits)) {
+            return false;
+        }
+        auto time = summarize(item.measurement.time.windows, item.call_ns);
+        if (half_width(time) > options_.half_width && !late) {
+            return false;
+        }
+        flush();
+        item.measurement.time = std::move(time);
+        item.measurement.state = OpState::measured;
+        item.measurement.energy.why = "no energy counter was asked for";
+        database_.finish(item.measurement);
+        ++summary_.measured;
+        return true;
+    }
+
+    void fail(Item& item, const Error& error) {
+        flush();
+        auto& measurement = item.measurement;
+        measurement.reason = error.what();
+        switch (worker_ ? worker_->end() : Isolated::End::none) {
+            case Isolated::End::none:
+                measurement.state =
+                    error.fault() == Fault::unsupported ? OpState::not_applicable : OpState::failed;
+                break;
+            case Isolated::End::silent:
+                measurement.state = OpState::hung;
+                break;
+            case Isolated::End::over_memory:
+                measurement.state = OpState::over_memory;
+                break;
+            default:
+                measurement.state = OpState::crashed;
+        }
+        summary_.failed += measurement.state == OpState::not_applicable ? 0 : 1;
+        measurement.energy.why = "it was not measured";
+        database_.finish(measurement);
+    }
+
+    void flush() {
+        if (!fresh_.empty()) {
+            database_.add_windows(fresh_);
+            fresh_.clear();
+        }
+        written_ = ops::now_ns();
+    }
+
+    OpDatabase& database_;
+    const Model& model_;
+    const std::vector<NamedValue>& inputs_;
+    const MeasureOptions& options_;
+    std::unique_ptr<Worker> worker_;
+    std::int64_t setting_ = 0;
+    std::int64_t run_ = 0;
+    std::vector<Item> items_;
+    std::size_t total_ = 0;
+    std::vector<std::pair<std::int64_t, std::vector<OpWindow>>> fresh_;
+    double written_ = 0;
+    MeasureSummary summary_;
+};
+
+}  // namespace
+
+OpModelFacts identify(const Model& model, const std::vector<NamedValue>& inputs, View unit) {
+    OpModelFacts facts;
+    facts.name = model.path.filename().string();
+    facts.unit = unit;
+    facts.sha256 = sha256_of_file(model.path);
+    std::vector<std::string> texts;
+    for (const auto& input : inputs) {
+        texts.push_back(fmt::format("{} {}", input.name, value_text(input.value)));
+    }
+    facts.inputs = fmt::format("{}", fmt::join(texts, ", "));
+    return facts;
+}
+
+OpSetting setting_of(const EngineOptions& engine, const std::string& version) {
+    OpSetting setting;
+    setting.host = this_host();
+    setting.engine = engine.name;
+    setting.version = version;
+    std::vector<std::string> options;
+    for (const auto& [key, value] : engine.options) {
+        options.push_back(fmt::format("{}={}", key, value));
+    }
+    setting.options = fmt::format("{}", fmt::join(options, ","));
+    setting.threads = engine.threads > 0 ? engine.threads : setting.host.cores;
+    setting.build = trocar::version();
+    return setting;
+}
+
+MeasureSummary measure(OpDatabase& database, const Model& model,
+                       const std::vector<NamedValue>& inputs, const MeasureOptions& options) {
+    if (options.modes.empty()) {
+        throw Error(Fault::usage, "no cache mode to measure in");
+    }
+    return Measurer(database, model, inputs, options).run();
+}
+
+}  // namespace trocar

@@ -1,0 +1,291 @@
+#include "ops/worker.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cmath>
+#include <list>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "trocar/error.h"
+
+namespace trocar::ops {
+
+namespace {
+
+using nlohmann::json;
+
+// Programs and inputs that are kept for the next visit, at most.
+constexpr double most_kept_bytes = 1.5e9;
+constexpr std::size_t most_warm_up = 12;
+constexpr double steady = 0.03;
+
+struct Usage {
+    double cpu_ns = 0;
+    std::uint64_t switches = 0;
+};
+Usage usage() {
+    struct rusage used {};
+    ::getrusage(RUSAGE_SELF, &used);
+    const auto ns = [](const timeval& time) {
+        return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_usec) * 1e3;
+    };
+    return {ns(used.ru_utime) + ns(used.ru_stime), static_cast<std::uint64_t>(used.ru_nivcsw)};
+}
+
+struct Kept {
+    std::unique_ptr<Load> load;
+    std::uint64_t calls = 1;  // of a window
+    double bytes = 0;
+};
+
+// Lives in the child.
+class Child {
+public:
+    Child(const Model& model, const std::vector<NamedValue>& inputs, const MeasureOptions& options,
+          const Log& log)
+        : model_(model), inputs_(inputs), options_(options) {
+        auto engine = options.engine;
+        engine.log = log;
+        engine_ = open_engine(engine);
+    }
+
+    json answer(const json& request) {
+        const auto what = request.at("do").get<std::string>();
+        if (what == "begin") {
+            const auto cost = measure_call_cost(*engine_);
+            return {{"version", engine_->info().version},
+                    {"run", cost.run_ns},
+                    {"port", cost.port_ns},
+                    {"node", cost.node_ns}};
+        }
+        if (what == "survey") {
+            survey();
+            json all = json::array();
+            for (const auto& found : survey_->found()) {
+                all.push_back(describe(found.op));
+            }
+            return all;
+        }
+        return windows(request);
+    }
+
+private:
+    void survey() {
+        if (!survey_) {
+            survey_ = std::make_unique<Survey>(model_, engine_, inputs_, options_.unit);
+        }
+    }
+
+    static json describe(const ModelOp& op) {
+        const auto& features = op.config.features;
+        json numbers = json::array();
+        for (const auto& [name, value] : features.numbers) {
+            numbers.push_back({name, value});
+        }
+        return {{"key", op.config.key},
+                {"text", op.config.text},
+                {"inputs", op.config.inputs},
+                {"uncounted", op.config.uncounted},
+                {"count", op.count},
+                {"sites", op.sites},
+                {"failure", op.failure},
+                {"type", features.type},
+                {"attributes", features.attributes},
+                {"dtype", features.dtype},
+                {"work",
+                 {features.macs, features.other_flops, features.input_bytes, features.weight_bytes,
+                  features.output_bytes}},
+                {"numbers", numbers}};
+    }
+
+    std::unique_ptr<Load> make(std::int64_t op, CacheMode mode) {
+        if (op == WindowsRequest::whole) {
+            return make_whole(model_, *engine_, inputs_);
+        }
+        survey();
+        return make_load(*survey_, survey_->found().at(static_cast<std::size_t>(op)), mode);
+    }
+
+    double bytes_of(std::int64_t op, CacheMode mode) const {
+        if (op == WindowsRequest::whole) {
+            return static_cast<double>(model_.file_bytes + model_.external_bytes);
+        }
+        const auto& features = survey_->found()[static_cast<std::size_t>(op)].op.config.features;
+        const bool ring = mode == CacheMode::stream_inputs || mode == CacheMode::stream_weights;
+        const bool many = mode == CacheMode::stream_weights || mode == CacheMode::chain;
+        const auto cache = 2.0 * static_cast<double>(last_cache_bytes());
+        return 1e5 + features.input_bytes + features.weight_bytes + (ring ? cache : 0) +
+               (many ? cache : 0) + (mode == CacheMode::cold ? cache : 0);
+    }
+
+    // One window; also finds how many calls make one.
+    static OpWindow window(Kept& kept, double wanted_ns, bool first) {
+        if (first) {
+            kept.calls = 1;
+            const auto start = now_ns();
+            kept.load->run(1);
+            // The first call is not like the others.
+            const auto middle = now_ns();
+            kept.load->run(1);
+            const auto one = std::max(1.0, std::min(now_ns() - middle, middle - start));
+            kept.calls = static_cast<std::uint64_t>(std::clamp(wanted_ns / one, 1.0, 1e6));
+        }
+        const auto before = usage();
+        const auto spent = kept.load->run(kept.calls);
+        const auto after = usage();
+        const auto calls = static_cast<double>(kept.calls * kept.load->operators());
+        OpWindow window;
+        window.ns = spent / calls;
+        window.cpu_ns = (after.cpu_ns - before.cpu_ns) / calls;
+        window.calls = kept.calls;
+        window.switches = after.switches - before.switches;
+        return window;
+    }
+
+    json windows(const json& request) {
+        const auto op = request.at("op").get<std::int64_t>();
+        const auto mode = parse_cache_mode(request.at("mode").get<std::string>());
+        const auto wanted = request.at("seconds").get<double>() * 1e9;
+        const auto id = std::pair{op, mode};
+        auto at = kept_.find(id);
+        if (at == kept_.end()) {
+            Kept fresh;
+            fresh.load = make(op, mode);
+            fresh.bytes = bytes_of(op, mode);
+            make_room(fresh.bytes);
+            at = kept_.emplace(id, std::move(fresh)).first;
+            order_.push_back(id);
+            warm_up(at->second, wanted);
+        } else {
+            window(at->second, wanted, false);  // others have been at the caches meanwhile
+        }
+        json answer;
+        answer["ports"] = at->second.load->ports();
+        answer["operators"] = at->second.load->operators();
+        auto& list = answer["windows"] = json::array();
+        for (std::size_t i = 0; i < request.at("count").get<std::size_t>(); ++i) {
+            const auto one = window(at->second, wanted, false);
+            list.push_back({one.ns, one.cpu_ns, one.calls, one.switches});
+        }
+        return answer;
+    }
+
+    // Until two windows agree.
+    static void warm_up(Kept& kept, double wanted) {
+        auto last = window(kept, wanted, true);
+        for (std::size_t i = 0; i < most_warm_up; ++i) {
+            const auto next = window(kept, wanted, false);
+            if (std::abs(next.ns - last.ns) <= steady * last.ns) {
+                return;
+            }
+            last = next;
+        }
+    }
+
+    void make_room(double bytes) {
+        double all = bytes;
+        for (const auto& [id, kept] : kept_) {
+            all += kept.bytes;
+        }
+        while (all > most_kept_bytes && !order_.empty()) {
+            const auto oldest = kept_.find(order_.front());
+            order_.pop_front();
+            all -= oldest->second.bytes;
+            kept_.erase(oldest);
+        }
+    }
+
+    const Model& model_;
+    const std::vector<NamedValue>& inputs_;
+    const MeasureOptions& options_;
+    std::shared_ptr<Engine> engine_;
+    std::unique_ptr<Survey> survey_;
+    std::map<std::pair<std::int64_t, CacheMode>, Kept> kept_;
+    std::list<std::pair<std::int64_t, CacheMode>> order_;  // oldest first
+};
+
+ModelOp parse_op(const json& one, View unit) {
+    ModelOp op;
+    op.config.key = one.at("key");
+    op.config.text = one.at("text");
+    op.config.inputs = one.at("inputs");
+    op.config.uncounted = one.at("uncounted");
+    op.config.unit = unit;
+    op.count = one.at("count");
+    op.sites = one.at("sites").get<std::vector<std::string>>();
+    op.failure = one.at("failure");
+    auto& features = op.config.features;
+    features.type = one.at("type");
+    features.attributes = one.at("attributes");
+    features.dtype = one.at("dtype");
+    const auto& work = one.at("work");
+    features.macs = work.at(0);
+    features.other_flops = work.at(1);
+    features.input_bytes = work.at(2);
+    features.weight_bytes = work.at(3);
+    features.output_bytes = work.at(4);
+    for (const auto& number : one.at("numbers")) {
+        features.numbers.emplace_back(number.at(0).get<std::string>(), number.at(1).get<double>());
+    }
+    return op;
+}
+
+}  // namespace
+
+Worker::Worker(const Model& model, const std::vector<NamedValue>& inputs,
+               const MeasureOptions& options)
+    : unit_(options.unit) {
+    process_ = std::make_unique<Isolated>(
+        [&](const Log& log) -> Isolated::Work {
+            const auto child = std::make_shared<Child>(model, inputs, options, log);
+            return [child](const std::vector<NamedValue>& request) -> std::vector<NamedValue> {
+                const auto asked = json::parse(request.front().value.string_values()[0]);
+                const auto text =
+                    child->answer(asked).dump(-1, ' ', false, json::error_handler_t::replace);
+                return {{"", Value::strings({1}, {text})}};
+            };
+        },
+        Isolated::Options{.log = options.engine.log,
+                          .timeout = options.time_limit,
+                          .memory_limit = options.memory_limit,
+                          .doing = "measuring operators"});
+    const auto begun = json::parse(ask(R"({"do": "begin"})"));
+    version_ = begun.at("version");
+    cost_ = {begun.at("run"), begun.at("port"), begun.at("node")};
+}
+
+Worker::~Worker() = default;
+
+std::string Worker::ask(const std::string& request) {
+    const auto answer = process_->run({{"", Value::strings({1}, {request})}});
+    return answer.front().value.string_values()[0];
+}
+
+std::vector<ModelOp> Worker::survey() {
+    std::vector<ModelOp> all;
+    for (const auto& one : json::parse(ask(R"({"do": "survey"})"))) {
+        all.push_back(parse_op(one, unit_));
+    }
+    return all;
+}
+
+WindowsAnswer Worker::windows(const WindowsRequest& request) {
+    const json asked{{"do", "windows"},
+                     {"op", request.op},
+                     {"mode", name(request.mode)},
+                     {"seconds", request.seconds},
+                     {"count", request.count}};
+    const auto got = json::parse(ask(asked.dump()));
+    WindowsAnswer answer;
+    answer.ports = got.at("ports");
+    answer.operators = got.at("operators");
+    for (const auto& one : got.at("windows")) {
+        answer.windows.push_back({one.at(0), one.at(1), one.at(2), one.at(3), 0});
+    }
+    return answer;
+}
+
+}  // namespace trocar::ops

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "ops/load.h"
+#include "run/isolate.h"
+
+namespace trocar::ops {
+
+// What is asked of the process that measures, and what it answers.
+struct WindowsRequest {
+    static constexpr std::int64_t whole = -1;
+    std::int64_t op = whole;  // place in OpModelFacts::ops
+    CacheMode mode = CacheMode::reuse;
+    double seconds = 0;  // of one window
+    std::size_t count = 0;
+};
+struct WindowsAnswer {
+    std::vector<OpWindow> windows;
+    std::size_t ports = 0;
+    std::size_t operators = 1;
+};
+
+// A model, an engine and its operators in a process of its own, that an op may crash or hang.
+class Worker {
+public:
+    // Keeps what it is given by reference.
+    Worker(const Model& model, const std::vector<NamedValue>& inputs,
+           const MeasureOptions& options);
+    ~Worker();
+
+    const std::string& version() const { return version_; }
+    const CallCost& cost() const { return cost_; }
+    std::vector<ModelOp> survey();  // throws Error(engine)
+    // Throws Error(unsupported) where the mode does not apply, Error(engine) where it failed;
+    // `end()` tells whether the process lives.
+    WindowsAnswer windows(const WindowsRequest& request);
+    Isolated::End end() const { return process_->end(); }
+    bool alive() const { return process_->alive(); }
+
+private:
+    std::string ask(const std::string& request);
+    View unit_;
+    std::unique_ptr<Isolated> process_;
+    std::string version_;
+    CallCost cost_;
+};
+
+}  // namespace trocar::ops

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "trocar/command.h"
+
+namespace trocar {
+
+extern const Command ops_measure;
+extern const Command ops_explain;
+extern const Command ops_list;
+extern const Command ops_show;
+extern const Command ops_export;
+extern const Command ops_merge;
+extern const Command ops_verify;
+
+}  // namespace trocar

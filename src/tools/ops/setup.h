@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "trocar/command.h"
+#include "trocar/inputs.h"
+#include "trocar/op_store.h"
+
+namespace trocar::ops_tool_parts {
+
+// What `measure` and `explain` share.
+struct Options {
+    std::vector<std::string> models;
+    std::string db;
+    std::string unit = "auto";
+    std::vector<std::string> modes;
+    double half_width = 1;  // percent
+    double seconds = 1.5;
+    bool again = false;
+    InputSpec inputs;
+};
+void declare(Args& args, Options& options);
+
+struct Target {
+    Model model;
+    Inputs inputs;
+    MeasureOptions how;
+    OpModelFacts facts;  // without operators
+};
+Target prepare(const Options& options, const std::string& path, Context& context);
+
+Table summary_table(const std::vector<std::pair<std::string, MeasureSummary>>& summaries);
+
+}  // namespace trocar::ops_tool_parts
