@@ -79,6 +79,9 @@ struct MeasureOptions {
     bool again = false;                           // measure what the database has already
     // Where not empty: only these keys.
     std::vector<std::string> only = {};
+    // Where not empty: only operators with an op of these types.
+    std::vector<std::string> types = {};
+    bool whole = true;  // the model too
     std::function<bool(std::string_view what, std::uint64_t done, std::uint64_t total)> progress =
         {};  // false: stop
 };

@@ -161,6 +161,22 @@ std::vector<std::string> Field::texts() const {
     return all;
 }
 
+std::vector<std::pair<std::string, Field>> Field::entries() const {
+    if (!node_.IsMap()) {
+        refuse("keys and values");
+    }
+    std::vector<std::pair<std::string, Field>> all;
+    std::set<std::string> seen;
+    for (const auto& entry : node_) {
+        const auto name = entry.first.IsScalar() ? entry.first.Scalar() : std::string("?");
+        if (!seen.insert(name).second) {
+            Field(entry.first, file_, key_).fail(fmt::format("the key '{}' is there twice", name));
+        }
+        all.emplace_back(name, child(entry.second, name));
+    }
+    return all;
+}
+
 void Field::read(const Keys& keys) const {
     if (!node_.IsMap()) {
         refuse("keys and values");

@@ -37,6 +37,8 @@ public:
 
     std::vector<Field> items() const;        // of a list; a single value is a list of one
     std::vector<std::string> texts() const;  // the same as texts
+    // Of a map whose keys are free: each once.
+    std::vector<std::pair<std::string, Field>> entries() const;
     // Calls what belongs to each key that is there. Refuses other keys and repeated ones.
     using Keys = std::vector<std::pair<const char*, std::function<void(const Field&)>>>;
     void read(const Keys& keys) const;

@@ -16,6 +16,9 @@ namespace {
 constexpr std::size_t most_copies = 512;   // of inputs
 constexpr std::size_t most_programs = 48;  // of an op with weights of its own
 constexpr std::size_t fewest_layers = 8;
+// An op that takes less than this is run so often in one program that calling it weighs little.
+constexpr double small_ns = 20e3;
+constexpr std::size_t small_copies = 16;
 constexpr std::size_t most_layers = 64;
 
 void call(Survey::Ready& ready, const std::vector<Value>& inputs) {
@@ -234,6 +237,43 @@ std::unique_ptr<Load> chained(const Survey& survey, const Found& found) {
     return std::make_unique<Layers>(survey.compile(model, found.part, found.inputs), layers);
 }
 
+// The op many times beside each other in one program, all reading the same.
+std::unique_ptr<Load> reused(const Survey& survey, const Found& found) {
+    auto alone = std::make_unique<Reuse>(survey.compile(found.part, found.inputs));
+    alone->run(4);
+    const auto& part = survey.parts()[found.part];
+    if (alone->run(16) > 16 * small_ns || part.ops.size() != 1) {
+        return alone;
+    }
+    auto model = survey.chain().extract(part, found.inputs);
+    auto& graph = model.graph;
+    if (graph.op_count() != 1) {
+        return alone;
+    }
+    const OpSpec spec = graph.op(graph.first());
+    auto outputs = std::vector<TensorId>(graph.outputs().begin(), graph.outputs().end());
+    const auto given = outputs.size();
+    for (std::size_t copy = 1; copy < small_copies; ++copy) {
+        auto next = spec;
+        next.name += fmt::format("_{}", copy);
+        for (auto& output : next.outputs) {
+            if (output == TensorId::none) {
+                continue;
+            }
+            const bool asked =
+                std::find(outputs.begin(), outputs.begin() + static_cast<std::ptrdiff_t>(given),
+                          output) != outputs.begin() + static_cast<std::ptrdiff_t>(given);
+            output = graph.add_tensor("", graph.tensor(output).type);
+            if (asked) {
+                outputs.push_back(output);
+            }
+        }
+        graph.append(std::move(next));
+    }
+    graph.set_outputs(outputs);
+    return std::make_unique<Layers>(survey.compile(model, found.part, found.inputs), small_copies);
+}
+
 std::unique_ptr<Load> in_situ(const Survey& survey, const Found& found) {
     auto ready = survey.compile(found.part, found.inputs);
     if (found.producer == Found::none) {
@@ -301,7 +341,7 @@ std::unique_ptr<Load> make_load(const Survey& survey, const Found& found, CacheM
     }
     switch (mode) {
         case CacheMode::reuse:
-            return std::make_unique<Reuse>(survey.compile(found.part, found.inputs));
+            return reused(survey, found);
         case CacheMode::stream_inputs: {
             std::vector<Survey::Ready> one;
             one.push_back(survey.compile(found.part, found.inputs));
@@ -336,27 +376,37 @@ std::unique_ptr<Load> make_whole(const Model& model, Engine& engine,
     return std::make_unique<Reuse>(std::move(ready));
 }
 
-CallCost measure_call_cost(Engine& engine) {
-    constexpr std::size_t depth = 33;
-    constexpr std::size_t width = 5;
-    constexpr std::uint64_t calls = 200;
-    constexpr int rounds = 25;
-    std::vector<Reuse> loads;
-    loads.emplace_back(nothing(engine, 1, 1));
-    loads.emplace_back(nothing(engine, 1, depth));
-    loads.emplace_back(nothing(engine, width, 1));
-    std::vector<std::vector<double>> times(loads.size());
-    for (int round = 0; round < rounds; ++round) {
-        for (std::size_t i = 0; i < loads.size(); ++i) {
-            times[i].push_back(loads[i].run(calls) / static_cast<double>(calls));
+namespace {
+
+constexpr std::size_t cost_depth = 33;
+constexpr std::size_t cost_width = 5;
+
+}  // namespace
+
+CallCostMeter::CallCostMeter(Engine& engine) {
+    loads_.push_back(std::make_unique<Reuse>(nothing(engine, 1, 1)));
+    loads_.push_back(std::make_unique<Reuse>(nothing(engine, 1, cost_depth)));
+    loads_.push_back(std::make_unique<Reuse>(nothing(engine, cost_width, 1)));
+}
+CallCostMeter::~CallCostMeter() = default;
+
+CallCost CallCostMeter::measure(int rounds) {
+    constexpr std::uint64_t calls = 100;
+    std::vector<std::vector<double>> times(loads_.size());
+    for (int round = 0; round <= rounds; ++round) {
+        for (std::size_t i = 0; i < loads_.size(); ++i) {
+            const auto spent = loads_[i]->run(calls) / static_cast<double>(calls);
+            if (round > 0) {  // the first one warms up
+                times[i].push_back(spent);
+            }
         }
     }
     const auto one = quantile(times[0], 0.5);
     CallCost cost;
-    cost.node_ns = std::max(0.0, (quantile(times[1], 0.5) - one) / (depth - 1));
+    cost.node_ns = std::max(0.0, (quantile(times[1], 0.5) - one) / (cost_depth - 1));
     cost.run_ns = std::max(0.0, one - cost.node_ns);
     cost.port_ns =
-        std::max(0.0, ((quantile(times[2], 0.5) - one) / (width - 1) - cost.node_ns) / 2);
+        std::max(0.0, ((quantile(times[2], 0.5) - one) / (cost_width - 1) - cost.node_ns) / 2);
     return cost;
 }
 

@@ -26,7 +26,16 @@ std::unique_ptr<Load> make_whole(const Model& model, Engine& engine,
                                  const std::vector<NamedValue>& inputs);
 
 // What calls cost beside the op.
-CallCost measure_call_cost(Engine& engine);
+class CallCostMeter {
+public:
+    explicit CallCostMeter(Engine& engine);
+    ~CallCostMeter();
+    // Takes so many rounds of short samples now; the answer is of these alone.
+    CallCost measure(int rounds);
+
+private:
+    std::vector<std::unique_ptr<Load>> loads_;
+};
 
 // Bytes of the last cache of this machine.
 std::size_t last_cache_bytes();

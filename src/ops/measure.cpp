@@ -11,6 +11,7 @@
 #include "trocar/op_store.h"
 #include "trocar/random.h"
 #include "trocar/version.h"
+#include "util/samples.h"
 #include "util/sha256.h"
 
 namespace trocar {
@@ -30,7 +31,7 @@ struct Item {
     OpMeasurement measurement;
     double spent_ns = 0;
     std::uint32_t visits = 0;
-    double call_ns = 0;
+    std::vector<double> calls_ns;  // what calling costs, at each visit
 };
 
 double half_width(const OpTime& time) {
@@ -73,6 +74,13 @@ private:
                std::find(options_.only.begin(), options_.only.end(), key) != options_.only.end();
     }
 
+    bool significant(const OpConfig& config) const {
+        return options_.types.empty() ||
+               std::any_of(options_.types.begin(), options_.types.end(), [&](const auto& type) {
+                   return config.text.find(":" + type + "(") != std::string::npos;
+               });
+    }
+
     void plan(const OpModelFacts& facts) {
         std::set<std::pair<std::string, CacheMode>> known;
         if (!options_.again) {
@@ -86,13 +94,15 @@ private:
             for (const auto mode : options_.modes) {
                 if (known.contains({key, mode})) {
                     ++summary_.known;
-                } else if (wanted(key)) {
+                } else if (wanted(key) && significant(facts.ops[i].config)) {
                     add(static_cast<std::int64_t>(i), mode, key, "");
                 }
             }
         }
         // The whole is measured among its operators: both see the same machine.
-        add(WindowsRequest::whole, CacheMode::reuse, "", model_id(facts));
+        if (options_.whole) {
+            add(WindowsRequest::whole, CacheMode::reuse, "", model_id(facts));
+        }
         total_ = items_.size();
     }
 
@@ -142,13 +152,9 @@ private:
             }
             auto answer =
                 worker_->windows({item.op, item.mode, options_.window_seconds, windows_per_visit});
-            const auto& cost = worker_->cost();
-            item.call_ns = item.op == WindowsRequest::whole
-                               ? 0
-                               : (cost.run_ns +
-                                  cost.port_ns * static_cast<double>(
-                                                     std::max<std::size_t>(answer.ports, 2) - 2)) /
-                                     static_cast<double>(answer.operators);
+            if (item.op != WindowsRequest::whole) {
+                item.calls_ns.push_back(answer.call_ns);
+            }
             for (auto& window : answer.windows) {
                 window.visit = item.visits;
                 item.measurement.time.windows.push_back(window);
@@ -171,7 +177,7 @@ private:
         if (item.visits < (late ? fewest_visits : options_.visits)) {
             return false;
         }
-        auto time = summarize(item.measurement.time.windows, item.call_ns);
+        auto time = summarize(item.measurement.time.windows, quantile(item.calls_ns, 0.5));
         if (half_width(time) > options_.half_width && !late) {
             return false;
         }
@@ -235,12 +241,21 @@ OpModelFacts identify(const Model& model, const std::vector<NamedValue>& inputs,
     OpModelFacts facts;
     facts.name = model.path.filename().string();
     facts.unit = unit;
-    facts.sha256 = sha256_of_file(model.path);
     std::vector<std::string> texts;
     for (const auto& input : inputs) {
         texts.push_back(fmt::format("{} {}", input.name, value_text(input.value)));
     }
     facts.inputs = fmt::format("{}", fmt::join(texts, ", "));
+    if (model.path.empty()) {
+        // Made by a sweep: known by what it takes.
+        facts.name = model.graph.name;
+        Sha256 hash;
+        hash.add(std::as_bytes(std::span(facts.inputs.data(), facts.inputs.size())));
+        facts.sha256 = hash.hex();
+        facts.inputs = fmt::format("{} inputs", inputs.size());
+    } else {
+        facts.sha256 = sha256_of_file(model.path);
+    }
     return facts;
 }
 

@@ -20,6 +20,8 @@ struct WindowsAnswer {
     std::vector<OpWindow> windows;
     std::size_t ports = 0;
     std::size_t operators = 1;
+    // What the calls cost beside the op, at the time: of one operator.
+    double call_ns = 0;
 };
 
 // A model, an engine and its operators in a process of its own, that an op may crash or hang.

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <memory>
 
 #include "tools/ops/commands.h"
@@ -10,6 +11,48 @@ namespace {
 
 using ops_tool_parts::Options;
 
+using ops_tool_parts::Target;
+
+bool is_plan(const std::string& path) {
+    return path.ends_with(".yaml") || path.ends_with(".yml");
+}
+
+// What to measure, one after the other: models, and the models and sweeps of files.
+std::vector<std::function<Target()>> jobs(const Options& options, Context& context) {
+    std::vector<std::function<Target()>> all;
+    for (const auto& path : options.models) {
+        if (!is_plan(path)) {
+            all.emplace_back([&options, &context, path] {
+                return ops_tool_parts::prepare(options, path, context);
+            });
+            continue;
+        }
+        const auto plan = std::make_shared<OpPlan>(read_op_plan(path));
+        for (const auto& entry : plan->models) {
+            all.emplace_back([&options, &context, plan, entry] {
+                auto here = options;
+                here.inputs.shapes.insert(here.inputs.shapes.end(), entry.shapes.begin(),
+                                          entry.shapes.end());
+                here.inputs.sources.insert(here.inputs.sources.end(), entry.inputs.begin(),
+                                           entry.inputs.end());
+                auto target = ops_tool_parts::prepare(here, entry.path.string(), context);
+                ops_tool_parts::apply(*plan, options, target.how);
+                return target;
+            });
+        }
+        if (plan->sweep) {
+            all.emplace_back([&options, &context, plan] {
+                auto target =
+                    ops_tool_parts::prepare(options, std::move(*plan->sweep), "sweep", context);
+                ops_tool_parts::apply(*plan, options, target.how);
+                target.how.whole = false;
+                return target;
+            });
+        }
+    }
+    return all;
+}
+
 Report run(const Options& options, Context& context) {
     if (options.models.empty()) {
         throw Error(Fault::usage, "no model to measure");
@@ -18,8 +61,8 @@ Report run(const Options& options, Context& context) {
     Report report;
     report.tool = "ops measure";
     std::vector<std::pair<std::string, MeasureSummary>> summaries;
-    for (const auto& path : options.models) {
-        const auto target = ops_tool_parts::prepare(options, path, context);
+    for (const auto& job : jobs(options, context)) {
+        const auto target = job();
         auto summary = measure(database, target.model, target.inputs.values, target.how);
         for (const auto& warning : summary.warnings) {
             if (std::find(report.warnings.begin(), report.warnings.end(), warning) ==
@@ -43,7 +86,8 @@ Report run(const Options& options, Context& context) {
 
 std::function<Report(Context&)> bind(Args& args) {
     const auto options = std::make_shared<Options>();
-    args.positionals(options->models, "MODEL", "Model files");
+    args.positionals(options->models, "MODEL",
+                     "Model files, and files (.yaml) that list models and sweeps of operators");
     ops_tool_parts::declare(args, *options);
     args.example("trocar ops measure model.onnx --db ops.db",
                  "Every distinct operator that the database does not have yet");

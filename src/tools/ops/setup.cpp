@@ -24,8 +24,25 @@ void declare(Args& args, Options& options) {
 }
 
 Target prepare(const Options& options, const std::string& path, Context& context) {
+    return prepare(options, context.load(path), "", context);
+}
+
+void apply(const OpPlan& plan, const Options& options, MeasureOptions& how) {
+    if (options.modes.empty() && !plan.modes.empty()) {
+        how.modes = plan.modes;
+    }
+    if (plan.half_width && options.half_width == 0) {
+        how.half_width = *plan.half_width;
+    }
+    if (plan.seconds_per_op && options.seconds == 0) {
+        how.seconds_per_op = *plan.seconds_per_op;
+    }
+    how.types = plan.significant;
+}
+
+Target prepare(const Options& options, Model model, const std::string& name, Context& context) {
     Target target;
-    target.model = context.load(path);
+    target.model = std::move(model);
     auto spec = options.inputs;
     spec.seed = context.seed();
     if (spec.fill.empty()) {
@@ -51,11 +68,15 @@ Target prepare(const Options& options, const std::string& path, Context& context
             }
         }
     }
-    if (!(options.half_width > 0) || !(options.seconds > 0)) {
+    if (options.half_width < 0 || options.seconds < 0) {
         throw Error(Fault::usage, "--half-width and --seconds are positive numbers");
     }
-    how.half_width = options.half_width / 100;
-    how.seconds_per_op = options.seconds;
+    if (options.half_width > 0) {
+        how.half_width = options.half_width / 100;
+    }
+    if (options.seconds > 0) {
+        how.seconds_per_op = options.seconds;
+    }
     how.seed = context.seed();
     how.again = options.again;
     how.progress = [&context](std::string_view what, std::uint64_t done, std::uint64_t total) {
@@ -63,6 +84,9 @@ Target prepare(const Options& options, const std::string& path, Context& context
         return !context.interrupted();
     };
     target.facts = identify(target.model, target.inputs.values, how.unit);
+    if (!name.empty()) {
+        target.facts.name = name;
+    }
     return target;
 }
 

@@ -5,6 +5,7 @@
 
 #include "trocar/command.h"
 #include "trocar/inputs.h"
+#include "trocar/op_plan.h"
 #include "trocar/op_store.h"
 
 namespace trocar::ops_tool_parts {
@@ -15,8 +16,8 @@ struct Options {
     std::string db;
     std::string unit = "auto";
     std::vector<std::string> modes;
-    double half_width = 1;  // percent
-    double seconds = 1.5;
+    double half_width = 0;  // percent; 0: not said
+    double seconds = 0;     // likewise
     bool again = false;
     InputSpec inputs;
 };
@@ -29,6 +30,9 @@ struct Target {
     OpModelFacts facts;  // without operators
 };
 Target prepare(const Options& options, const std::string& path, Context& context);
+Target prepare(const Options& options, Model model, const std::string& name, Context& context);
+// What a file says and the command line does not.
+void apply(const OpPlan& plan, const Options& options, MeasureOptions& how);
 
 Table summary_table(const std::vector<std::pair<std::string, MeasureSummary>>& summaries);
 
