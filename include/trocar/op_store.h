@@ -137,6 +137,11 @@ const char* op_schema();  // SQL, as documented
 MeasureSummary measure(OpDatabase& database, const Model& model,
                        const std::vector<NamedValue>& inputs, const MeasureOptions& options);
 
+// The distinct operators of a model, seen in one run op by op in a process of its own; nothing is
+// measured.
+OpModelFacts survey(const Model& model, const std::vector<NamedValue>& inputs,
+                    const MeasureOptions& options, std::string* engine_version = nullptr);
+
 // What the database knows a model by.
 OpModelFacts identify(const Model& model, const std::vector<NamedValue>& inputs, View unit);
 OpSetting setting_of(const EngineOptions& engine, const std::string& version);

@@ -73,6 +73,21 @@ public:
         return (1 - mix.share) * first->time.ns + mix.share * second->time.ns;
     }
 
+    // Has the mix every operator of the model that any mode has?
+    bool serves(const OpModelFacts& model, const ModeMix& mix) const {
+        bool some = false;
+        for (const auto& op : model.ops) {
+            const auto& key = op.config.key;
+            const bool here = time(key, mix).has_value();
+            some = some || here;
+            if (!here && std::any_of(all_modes.begin(), all_modes.end(),
+                                     [&](CacheMode mode) { return find(key, mode) != nullptr; })) {
+                return false;
+            }
+        }
+        return some;
+    }
+
     // Of all operators; empty where one is missing.
     std::optional<double> sum(const OpModelFacts& model, const ModeMix& mix) const {
         double all = 0;
@@ -119,7 +134,7 @@ Choice choose(const std::vector<OpModelFacts>& models, const Times& times,
     Choice best;
     double least = 0;
     for (const auto& mix : candidates()) {
-        if (!times.sum(asked, mix)) {
+        if (!times.serves(asked, mix)) {
             continue;
         }
         double error = 0;

@@ -274,6 +274,17 @@ OpSetting setting_of(const EngineOptions& engine, const std::string& version) {
     return setting;
 }
 
+OpModelFacts survey(const Model& model, const std::vector<NamedValue>& inputs,
+                    const MeasureOptions& options, std::string* engine_version) {
+    Worker worker(model, inputs, options);
+    auto facts = identify(model, inputs, options.unit);
+    facts.ops = worker.survey();
+    if (engine_version != nullptr) {
+        *engine_version = worker.version();
+    }
+    return facts;
+}
+
 MeasureSummary measure(OpDatabase& database, const Model& model,
                        const std::vector<NamedValue>& inputs, const MeasureOptions& options) {
     if (options.modes.empty()) {
