@@ -148,7 +148,7 @@ private:
         const auto start = ops::now_ns();
         try {
             if (!worker_->alive()) {
-                worker_ = std::make_unique<Worker>(model_, inputs_, options_);
+                worker_->restart();
             }
             auto answer =
                 worker_->windows({item.op, item.mode, options_.window_seconds, windows_per_visit});
@@ -190,14 +190,26 @@ private:
         return true;
     }
 
+    // What became of an op that was met before, while operators were looked for.
+    static OpState state_in(std::string& reason) {
+        for (const auto state : {OpState::crashed, OpState::hung, OpState::over_memory}) {
+            if (const auto prefix = std::string(name(state)) + ": "; reason.starts_with(prefix)) {
+                reason.erase(0, prefix.size());
+                return state;
+            }
+        }
+        return OpState::failed;
+    }
+
     void fail(Item& item, const Error& error) {
         flush();
         auto& measurement = item.measurement;
         measurement.reason = error.what();
         switch (worker_ ? worker_->end() : Isolated::End::none) {
             case Isolated::End::none:
-                measurement.state =
-                    error.fault() == Fault::unsupported ? OpState::not_applicable : OpState::failed;
+                measurement.state = error.fault() == Fault::unsupported
+                                        ? OpState::not_applicable
+                                        : state_in(measurement.reason);
                 break;
             case Isolated::End::silent:
                 measurement.state = OpState::hung;

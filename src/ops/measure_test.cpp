@@ -158,6 +158,30 @@ modes: [reuse]
     }
 }
 
+TEST_F(Measure, AnOperatorThatNeverEndsIsARowWithAReason) {
+    const auto path = std::string(TROCAR_SOURCE_DIR "/build/test-models/trips.onnx");
+    if (!fs::exists(path)) {
+        GTEST_SKIP() << "the test models are not there";
+    }
+    auto model = load(path);
+    model.graph.set_constant(
+        model.graph.find_tensor("count").value(),
+        Constant::of(DType::i64, {}, std::vector<std::int64_t>{std::int64_t{1} << 60}));
+    options.unit = View::source;
+    options.whole = false;
+    options.time_limit = std::chrono::milliseconds(2500);
+    OpDatabase database(folder / "ops.db", OpDatabase::Mode::create);
+    const auto summary = measure(database, model, inputs_of(model), options);
+    EXPECT_TRUE(summary.complete);
+    EXPECT_GT(summary.failed, 0U);
+    std::size_t hung = 0;
+    for (const auto& one : database.newest(database.settings()[0])) {
+        hung += one.state == OpState::hung ? 1 : 0;
+        EXPECT_TRUE(one.state == OpState::measured || !one.reason.empty());
+    }
+    EXPECT_EQ(hung, 1U);
+}
+
 TEST(OpPlan, SaysLineAndKey) {
     const auto fails = [](const std::string& text) {
         try {

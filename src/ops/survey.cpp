@@ -187,14 +187,16 @@ private:
 }  // namespace
 
 Survey::Survey(const Model& model, const std::shared_ptr<Engine>& engine,
-               const std::vector<NamedValue>& inputs, View unit)
+               const std::vector<NamedValue>& inputs, View unit,
+               const std::map<std::size_t, std::string>& skip,
+               const std::function<void(std::size_t)>& doing)
     : engine_(engine), unit_(unit) {
     if (unit == View::deployed) {
         deployed_ = deploy(model, *engine);
     }
     chain_ = std::make_unique<Chain>(unit == View::deployed ? deployed_.model : model);
     parts_ = make_parts(*chain_, {});
-    walk(inputs);
+    walk(inputs, skip, doing);
 }
 
 CompileOptions Survey::how() const {
@@ -226,7 +228,9 @@ Survey::Ready Survey::compile(const Model& model, std::size_t part,
     return ready;
 }
 
-void Survey::walk(const std::vector<NamedValue>& inputs) {
+void Survey::walk(const std::vector<NamedValue>& inputs,
+                  const std::map<std::size_t, std::string>& skip,
+                  const std::function<void(std::size_t)>& doing) {
     const auto& graph = chain_->model().graph;
     std::map<TensorId, Value> values;
     for (const auto& input : inputs) {
@@ -250,6 +254,12 @@ void Survey::walk(const std::vector<NamedValue>& inputs) {
                                                            graph.tensor(id).name));
                 }
                 found.inputs.push_back(at->second);
+            }
+            if (const auto reason = skip.find(i); reason != skip.end()) {
+                throw Error(Fault::engine, reason->second);
+            }
+            if (doing) {
+                doing(i);
             }
             auto ready = compile(i, found.inputs);
             std::vector<Value> outputs(ready.program->output_names().size());

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,8 +26,12 @@ struct Found {
 class Survey {
 public:
     // Throws Error(unsupported) where the engine cannot give the unit.
+    // Parts in `skip` are not run, for the reason given there; `doing` is told of each part before
+    // it is.
     Survey(const Model& model, const std::shared_ptr<Engine>& engine,
-           const std::vector<NamedValue>& inputs, View unit);
+           const std::vector<NamedValue>& inputs, View unit,
+           const std::map<std::size_t, std::string>& skip = {},
+           const std::function<void(std::size_t)>& doing = {});
     Survey(const Survey&) = delete;
     Survey& operator=(const Survey&) = delete;
 
@@ -43,7 +49,8 @@ public:
     CompileOptions how() const;
 
 private:
-    void walk(const std::vector<NamedValue>& inputs);
+    void walk(const std::vector<NamedValue>& inputs, const std::map<std::size_t, std::string>& skip,
+              const std::function<void(std::size_t)>& doing);
 
     std::shared_ptr<Engine> engine_;
     View unit_;

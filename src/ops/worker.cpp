@@ -1,6 +1,7 @@
 #include "ops/worker.h"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "trocar/error.h"
+#include "trocar/op_store.h"
 
 namespace trocar::ops {
 
@@ -46,8 +48,8 @@ struct Kept {
 class Child {
 public:
     Child(const Model& model, const std::vector<NamedValue>& inputs, const MeasureOptions& options,
-          const Log& log)
-        : model_(model), inputs_(inputs), options_(options) {
+          const std::map<std::size_t, std::string>& skip, std::size_t* doing, const Log& log)
+        : model_(model), inputs_(inputs), options_(options), skip_(skip), doing_(doing) {
         auto engine = options.engine;
         engine.log = log;
         engine_ = open_engine(engine);
@@ -77,7 +79,9 @@ public:
 private:
     void survey() {
         if (!survey_) {
-            survey_ = std::make_unique<Survey>(model_, engine_, inputs_, options_.unit);
+            survey_ = std::make_unique<Survey>(model_, engine_, inputs_, options_.unit, skip_,
+                                               [this](std::size_t part) { *doing_ = part; });
+            *doing_ = Found::none;
         }
     }
 
@@ -211,6 +215,8 @@ private:
     const Model& model_;
     const std::vector<NamedValue>& inputs_;
     const MeasureOptions& options_;
+    const std::map<std::size_t, std::string> skip_;
+    std::size_t* doing_;
     std::shared_ptr<Engine> engine_;
     std::unique_ptr<CallCostMeter> meter_;
     CallCost cost_;
@@ -245,14 +251,40 @@ ModelOp parse_op(const json& one, View unit) {
     return op;
 }
 
+const char* end_name(Isolated::End end) {
+    switch (end) {
+        case Isolated::End::silent:
+            return name(OpState::hung);
+        case Isolated::End::over_memory:
+            return name(OpState::over_memory);
+        default:
+            return name(OpState::crashed);
+    }
+}
+
 }  // namespace
 
 Worker::Worker(const Model& model, const std::vector<NamedValue>& inputs,
                const MeasureOptions& options)
-    : unit_(options.unit) {
+    : model_(model), inputs_(inputs), options_(options) {
+    void* page = ::mmap(nullptr, sizeof(std::size_t), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED) {
+        throw Error(Fault::internal, "no memory to share with another process");
+    }
+    doing_ = std::shared_ptr<std::size_t>(
+        static_cast<std::size_t*>(page), [](std::size_t* at) { ::munmap(at, sizeof *at); });
+    start();
+}
+
+Worker::~Worker() = default;
+
+void Worker::start() {
+    *doing_ = Found::none;
     process_ = std::make_unique<Isolated>(
         [&](const Log& log) -> Isolated::Work {
-            const auto child = std::make_shared<Child>(model, inputs, options, log);
+            const auto child =
+                std::make_shared<Child>(model_, inputs_, options_, skip_, doing_.get(), log);
             return [child](const std::vector<NamedValue>& request) -> std::vector<NamedValue> {
                 const auto asked = json::parse(request.front().value.string_values()[0]);
                 const auto text =
@@ -260,16 +292,14 @@ Worker::Worker(const Model& model, const std::vector<NamedValue>& inputs,
                 return {{"", Value::strings({1}, {text})}};
             };
         },
-        Isolated::Options{.log = options.engine.log,
-                          .timeout = options.time_limit,
-                          .memory_limit = options.memory_limit,
+        Isolated::Options{.log = options_.engine.log,
+                          .timeout = options_.time_limit,
+                          .memory_limit = options_.memory_limit,
                           .doing = "measuring operators"});
     const auto begun = json::parse(ask(R"({"do": "begin"})"));
     version_ = begun.at("version");
     cost_ = {begun.at("run"), begun.at("port"), begun.at("node")};
 }
-
-Worker::~Worker() = default;
 
 std::string Worker::ask(const std::string& request) {
     const auto answer = process_->run({{"", Value::strings({1}, {request})}});
@@ -277,11 +307,22 @@ std::string Worker::ask(const std::string& request) {
 }
 
 std::vector<ModelOp> Worker::survey() {
-    std::vector<ModelOp> all;
-    for (const auto& one : json::parse(ask(R"({"do": "survey"})"))) {
-        all.push_back(parse_op(one, unit_));
+    for (;;) {
+        try {
+            std::vector<ModelOp> all;
+            for (const auto& one : json::parse(ask(R"({"do": "survey"})"))) {
+                all.push_back(parse_op(one, options_.unit));
+            }
+            return all;
+        } catch (const Error& error) {
+            const auto part = *doing_;
+            if (process_->alive() || part == Found::none || skip_.contains(part)) {
+                throw;
+            }
+            skip_[part] = fmt::format("{}: {}", end_name(process_->end()), error.what());
+            start();
+        }
     }
-    return all;
 }
 
 WindowsAnswer Worker::windows(const WindowsRequest& request) {

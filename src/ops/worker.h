@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 
@@ -34,16 +35,23 @@ public:
 
     const std::string& version() const { return version_; }
     const CallCost& cost() const { return cost_; }
-    std::vector<ModelOp> survey();  // throws Error(engine)
+    // An op that crashes or hangs is left out, and says so. Throws Error(engine).
+    std::vector<ModelOp> survey();
     // Throws Error(unsupported) where the mode does not apply, Error(engine) where it failed;
     // `end()` tells whether the process lives.
     WindowsAnswer windows(const WindowsRequest& request);
     Isolated::End end() const { return process_->end(); }
     bool alive() const { return process_->alive(); }
+    void restart() { start(); }  // after it ended
 
 private:
+    void start();
     std::string ask(const std::string& request);
-    View unit_;
+    const Model& model_;
+    const std::vector<NamedValue>& inputs_;
+    const MeasureOptions& options_;
+    std::map<std::size_t, std::string> skip_;  // parts that the process does not survive
+    std::shared_ptr<std::size_t> doing_;       // shared with it: the part that it is at
     std::unique_ptr<Isolated> process_;
     std::string version_;
     CallCost cost_;
