@@ -212,7 +212,7 @@ Found find_hwmon(const EnergyOptions& options, const Surroundings& machine) {
     Found found;
     found.source.name = "hwmon";
     found.source.label = energy ? EnergyLabel::measured : EnergyLabel::integrated;
-    found.sample_seconds = options.sample_seconds;
+    found.sample_seconds = std::max(shortest_sample_seconds, options.sample_seconds);
     for (const auto& sensor : summed) {
         if (sensor.energy != energy) {
             return unavailable("hwmon", "some of these sensors count energy, others measure power",

@@ -1,6 +1,7 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "energy/reader.h"
@@ -193,7 +194,7 @@ Found find_nvml(const EnergyOptions& options) {
     if (energy) {
         return found;
     }
-    found.sample_seconds = options.sample_seconds;
+    found.sample_seconds = std::max(shortest_sample_seconds, options.sample_seconds);
     found.lag_seconds = averaged_seconds;
     found.source.resolution = milliwatt;
     found.source.notes.emplace_back(

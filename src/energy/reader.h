@@ -71,6 +71,9 @@ struct Found {
     double sample_seconds = 0;
 };
 
+// Sampling more often would only disturb what is measured.
+constexpr double shortest_sample_seconds = 1e-3;
+
 Found unavailable(const std::string& source, std::string why, std::string remedy);
 // "3.5e-2" as a whole; nothing else.
 std::optional<double> number_in(std::string_view text);
