@@ -171,8 +171,8 @@ BoostedTrees::BoostedTrees(const TreeTable& table, const std::vector<double>& ta
                            const TreeOptions& options) {
     if (targets.empty())
         return;
-    base_ = std::accumulate(targets.begin(), targets.end(), 0.0) /
-            static_cast<double>(targets.size());
+    base_ =
+        std::accumulate(targets.begin(), targets.end(), 0.0) / static_cast<double>(targets.size());
     std::vector<double> residuals;
     for (double target : targets)
         residuals.push_back(target - base_);

@@ -6,7 +6,8 @@
 
 namespace trocar {
 
-// Rows of numbers, one column per feature. What is missing is `missing`, which sorts before all else.
+// Rows of numbers, one column per feature. What is missing is `missing`, which sorts before all
+// else.
 struct TreeTable {
     static constexpr double missing = -1e30;
     std::size_t columns = 0;
@@ -17,18 +18,18 @@ struct TreeTable {
 };
 
 struct TreeOptions {
-    int trees = 150;
+    int trees = 200;
     int depth = 4;
     double rate = 0.1;
-    double least = 3;         // rows in a leaf
-    double ridge = 1;         // rows of residual zero that each leaf is mixed with
-    double row_share = 0.7;   // drawn for a tree
+    double least = 3;        // rows in a leaf
+    double ridge = 1;        // rows of residual zero that each leaf is mixed with
+    double row_share = 0.7;  // drawn for a tree
     double column_share = 0.5;
     std::uint64_t seed = 1;
 };
 
-// Gradient boosting of regression trees on squared errors, with histograms. The same rows in the same
-// order give the same trees.
+// Gradient boosting of regression trees on squared errors, with histograms. The same rows in the
+// same order give the same trees.
 class BoostedTrees {
 public:
     BoostedTrees() = default;
