@@ -35,18 +35,6 @@ struct OpSetting {
 enum class OpState { open, measured, failed, crashed, hung, over_memory, not_applicable };
 const char* name(OpState state);
 
-// Joules of one call. `label` says how they are known: measured, integrated, modelled, unavailable.
-struct OpEnergy {
-    std::string label = "unavailable";
-    std::string source;
-    std::string why;  // not
-    double gross = 0;
-    double idle = 0;
-    double net = 0;
-    double uncertainty = 0;
-    double watts = 0;  // gross
-};
-
 struct OpMeasurement {
     std::int64_t id = 0;
     std::int64_t run = 0;
@@ -178,6 +166,10 @@ struct Explanation {
     std::size_t unmeasured = 0;    // calls
     // What the sum would be in other modes, and in the other unit, where that was measured.
     std::vector<std::pair<std::string, double>> otherwise;
+    // Net joules of the operators and of the whole, where both are known.
+    std::optional<double> measured_j;
+    std::optional<double> whole_j;
+    std::string energy_why;  // not
     double whole_ns() const { return whole.time.ns; }
     double ratio() const;  // of measured operators and dispatch to the whole
 };
@@ -185,5 +177,39 @@ struct Explanation {
 Explanation explain(const OpDatabase& database, std::int64_t setting, const std::string& model_id,
                     const std::optional<ModeMix>& mix = {});
 ModeMix parse_mode_mix(const std::string& text);  // throws Error(usage)
+
+// --- Foretelling
+// -------------------------------------------------------------------------------
+
+// Operators as they were measured with a setting, for OpPredictor.
+std::vector<OpSample> samples(const OpDatabase& database, std::int64_t setting,
+                              const ModeMix& mix = {});
+// Models of which a whole was measured with it.
+std::vector<OpModel> measured_models(const OpDatabase& database, std::int64_t setting, View unit);
+
+// Operators of a model that were not measured, the one expected to take most of it first.
+struct NextOp {
+    const ModelOp* op = nullptr;
+    double expected_ns = 0;  // of all its calls
+    double low_ns = 0;       // 90 % interval; the same where nothing is known of the machine
+    double high_ns = 0;
+    bool guessed = false;  // nothing was measured that it could be learned from
+};
+std::vector<NextOp> next_ops(const OpDatabase& database, std::int64_t setting,
+                             const OpModelFacts& model, const ModeMix& mix = {});
+
+// One round of measuring until a model is explained.
+struct UntilRound {
+    std::vector<std::string> measured;  // types of the operators
+    double ratio = 0;                   // explained after it
+    std::size_t left = 0;               // distinct operators without a time
+};
+// Measures, compares, and measures the operators with the largest expected gain, until `target`
+// percent of the model are explained, or nothing is left. `seen` is told of each round.
+std::vector<UntilRound> measure_until(OpDatabase& database, const Model& model,
+                                      const std::vector<NamedValue>& inputs,
+                                      const MeasureOptions& options, double target,
+                                      const std::optional<ModeMix>& mix,
+                                      const std::function<void(const UntilRound&)>& seen = {});
 
 }  // namespace trocar

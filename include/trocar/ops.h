@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "trocar/energy.h"
 #include "trocar/engine.h"
 #include "trocar/intervals.h"
 #include "trocar/model.h"
@@ -82,6 +83,7 @@ struct MeasureOptions {
     // Where not empty: only operators with an op of these types.
     std::vector<std::string> types = {};
     bool whole = true;  // the model too
+    EnergyOptions energy = {};
     std::function<bool(std::string_view what, std::uint64_t done, std::uint64_t total)> progress =
         {};  // false: stop
 };
@@ -114,6 +116,18 @@ struct OpTime {
 };
 // Of windows as they were taken.
 OpTime summarize(std::vector<OpWindow> windows, double call_ns);
+
+// Joules of one call, or why there are none.
+struct OpEnergy {
+    std::string label = "unavailable";  // or measured, integrated, modelled
+    std::string source;
+    std::string why;  // not
+    double gross = 0;
+    double idle = 0;  // what the machine would have taken meanwhile
+    double net = 0;
+    double uncertainty = 0;  // of the net; a bound
+    double watts = 0;        // gross
+};
 
 struct MeasureSummary {
     std::size_t configurations = 0;  // distinct

@@ -162,6 +162,32 @@ Choice choose(const std::vector<OpModelFacts>& models, const Times& times,
     return best;
 }
 
+// Joules are known of modes that only run the operator: another one stands in for the rest.
+void add_energy(Explanation& explanation, const Times& times) {
+    const auto known = [](const OpMeasurement* one) {
+        return one != nullptr && one->energy.label != "unavailable";
+    };
+    if (!known(&explanation.whole)) {
+        explanation.energy_why = explanation.whole.energy.why;
+        return;
+    }
+    explanation.whole_j = explanation.whole.energy.net;
+    double sum = 0;
+    for (const auto& op : explanation.model.ops) {
+        const auto* one = times.find(op.config.key, explanation.mix.first);
+        if (!known(one)) {
+            one = times.find(op.config.key, CacheMode::reuse);
+        }
+        if (!known(one)) {
+            explanation.energy_why =
+                fmt::format("no joules are known of {}", op.config.features.type);
+            return;
+        }
+        sum += one->energy.net * static_cast<double>(op.count);
+    }
+    explanation.measured_j = sum;
+}
+
 std::size_t port_count(const OpModelFacts& model) {
     return 1 + static_cast<std::size_t>(std::count(model.inputs.begin(), model.inputs.end(), ','));
 }
@@ -253,6 +279,7 @@ Explanation explain(const OpDatabase& database, std::int64_t setting, const std:
         }
         explanation.ops.push_back(std::move(one));
     }
+    add_energy(explanation, times);
     std::stable_sort(
         explanation.ops.begin(), explanation.ops.end(),
         [](const auto& a, const auto& b) { return a.ns.value_or(0) > b.ns.value_or(0); });

@@ -184,10 +184,28 @@ private:
         flush();
         item.measurement.time = std::move(time);
         item.measurement.state = OpState::measured;
-        item.measurement.energy.why = "no energy counter was asked for";
+        item.measurement.energy = energy_of(item);
         database_.finish(item.measurement);
         ++summary_.measured;
         return true;
+    }
+
+    OpEnergy energy_of(const Item& item) {
+        OpEnergy energy;
+        energy.why = worker_->no_energy();
+        if (!energy.why.empty()) {
+            return energy;
+        }
+        if (item.mode == CacheMode::in_situ || item.mode == CacheMode::cold) {
+            energy.why = "in this mode other work is done between the calls";
+            return energy;
+        }
+        try {
+            return worker_->energy(item.op, item.mode);
+        } catch (const Error& error) {
+            energy.why = error.what();
+            return energy;
+        }
     }
 
     // What became of an op that was met before, while operators were looked for.

@@ -275,7 +275,8 @@ TEST(Explain, ChoosesTheModeOnOtherModels) {
     second.ops.pop_back();
     known.database.add(first);
     known.database.add(second);
-    for (const auto& [key, warm, streamed] : {std::tuple{"k1", 106.5, 206.5}, {"k2", 306.5, 406.5}}) {
+    for (const auto& [key, warm, streamed] :
+         {std::tuple{"k1", 106.5, 206.5}, {"k2", 306.5, 406.5}}) {
         measured(known.database, known.run, known.setting, key, warm);
         measured(known.database, known.run, known.setting, key, streamed, CacheMode::stream_inputs);
     }
@@ -307,8 +308,8 @@ TEST(Explain, AModeThatDoesNotApplyHasAStandIn) {
         none.reason = "it has no weights";
         known.database.finish(none);
     }
-    const auto explanation = explain(known.database, known.setting, model_id(model),
-                                     parse_mode_mix("stream-weights"));
+    const auto explanation =
+        explain(known.database, known.setting, model_id(model), parse_mode_mix("stream-weights"));
     EXPECT_NEAR(explanation.measured_ns, 400, 1e-9);
     EXPECT_THROW(parse_mode_mix("0.5 reuse + 0.6 cold"), Error);
     EXPECT_THROW(parse_mode_mix("warm"), Error);

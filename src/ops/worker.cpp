@@ -24,6 +24,7 @@ constexpr double most_kept_bytes = 1.5e9;
 constexpr std::size_t most_warm_up = 12;
 constexpr double steady = 0.03;
 constexpr double short_call_ns = 100e3;
+constexpr double least_energy_seconds = 0.1;
 
 struct Usage {
     double cpu_ns = 0;
@@ -55,6 +56,12 @@ public:
         engine_ = open_engine(engine);
         meter_ = std::make_unique<CallCostMeter>(*engine_);
         cost_ = meter_->measure(25);
+        energy_.emplace(EnergyMeter::open(options.energy));
+        if (energy_->available()) {
+            energy_seconds_ =
+                std::max(least_energy_seconds, recommended_seconds(energy_->source()).value_or(0));
+            energy_->measure_idle(energy_seconds_);
+        }
     }
 
     json answer(const json& request) {
@@ -63,7 +70,8 @@ public:
             return {{"version", engine_->info().version},
                     {"run", cost_.run_ns},
                     {"port", cost_.port_ns},
-                    {"node", cost_.node_ns}};
+                    {"node", cost_.node_ns},
+                    {"no_energy", no_energy()}};
         }
         if (what == "survey") {
             survey();
@@ -73,10 +81,50 @@ public:
             }
             return all;
         }
-        return windows(request);
+        return what == "energy" ? energy(request) : windows(request);
     }
 
 private:
+    std::string no_energy() const {
+        const auto& source = energy_->source();
+        return source.unavailable.empty() || source.remedy.empty()
+                   ? source.unavailable
+                   : fmt::format("{}; {}", source.unavailable, source.remedy);
+    }
+
+    // Calls for as long as the counter needs to tell.
+    json energy(const json& request) {
+        auto& kept = prepared(request.at("op").get<std::int64_t>(),
+                              parse_cache_mode(request.at("mode").get<std::string>()),
+                              options_.window_seconds * 1e9);
+        std::uint64_t calls = 0;
+        energy_->begin();
+        const auto start = now_ns();
+        do {
+            kept.load->run(kept.calls);
+            calls += kept.calls * kept.load->operators();
+        } while (now_ns() - start < energy_seconds_ * 1e9);
+        const auto window = energy_->end();
+        json answer{
+            {"label", name_of(window.label)}, {"source", window.source}, {"why", window.gap}};
+        if (!window.joules || !window.seconds) {
+            answer["label"] = name_of(EnergyLabel::unavailable);
+            return answer;
+        }
+        const auto each = static_cast<double>(calls);
+        const auto idle = window.idle_watts.value_or(0) * *window.seconds;
+        answer["gross"] = *window.joules / each;
+        answer["idle"] = idle / each;
+        answer["net"] = window.net_joules.value_or(*window.joules) / each;
+        answer["uncertainty"] =
+            window.net_uncertainty_joules.value_or(window.uncertainty_joules.value_or(0)) / each;
+        answer["watts"] = *window.joules / *window.seconds;
+        if (!window.net_joules) {
+            answer["why"] = "the idle power is not known: net is gross";
+        }
+        return answer;
+    }
+
     void survey() {
         if (!survey_) {
             survey_ = std::make_unique<Survey>(model_, engine_, inputs_, options_.unit, skip_,
@@ -151,10 +199,7 @@ private:
         return window;
     }
 
-    json windows(const json& request) {
-        const auto op = request.at("op").get<std::int64_t>();
-        const auto mode = parse_cache_mode(request.at("mode").get<std::string>());
-        const auto wanted = request.at("seconds").get<double>() * 1e9;
+    Kept& prepared(std::int64_t op, CacheMode mode, double wanted) {
         const auto id = std::pair{op, mode};
         auto at = kept_.find(id);
         if (at == kept_.end()) {
@@ -168,14 +213,21 @@ private:
         } else {
             window(at->second, wanted, false);  // others have been at the caches meanwhile
         }
+        return at->second;
+    }
+
+    json windows(const json& request) {
+        const auto wanted = request.at("seconds").get<double>() * 1e9;
+        auto& kept = prepared(request.at("op").get<std::int64_t>(),
+                              parse_cache_mode(request.at("mode").get<std::string>()), wanted);
         json answer;
-        const auto& load = *at->second.load;
+        const auto& load = *kept.load;
         answer["ports"] = load.ports();
         answer["operators"] = load.operators();
         auto& list = answer["windows"] = json::array();
         double least = 1e300;
         for (std::size_t i = 0; i < request.at("count").get<std::size_t>(); ++i) {
-            const auto one = window(at->second, wanted, false);
+            const auto one = window(kept, wanted, false);
             list.push_back({one.ns, one.cpu_ns, one.calls, one.switches});
             least = std::min(least, one.ns * static_cast<double>(load.operators()));
         }
@@ -220,6 +272,8 @@ private:
     std::shared_ptr<Engine> engine_;
     std::unique_ptr<CallCostMeter> meter_;
     CallCost cost_;
+    std::optional<EnergyMeter> energy_;
+    double energy_seconds_ = 0;
     std::unique_ptr<Survey> survey_;
     std::map<std::pair<std::int64_t, CacheMode>, Kept> kept_;
     std::list<std::pair<std::int64_t, CacheMode>> order_;  // oldest first
@@ -272,8 +326,8 @@ Worker::Worker(const Model& model, const std::vector<NamedValue>& inputs,
     if (page == MAP_FAILED) {
         throw Error(Fault::internal, "no memory to share with another process");
     }
-    doing_ = std::shared_ptr<std::size_t>(
-        static_cast<std::size_t*>(page), [](std::size_t* at) { ::munmap(at, sizeof *at); });
+    doing_ = std::shared_ptr<std::size_t>(static_cast<std::size_t*>(page),
+                                          [](std::size_t* at) { ::munmap(at, sizeof *at); });
     start();
 }
 
@@ -298,6 +352,7 @@ void Worker::start() {
                           .doing = "measuring operators"});
     const auto begun = json::parse(ask(R"({"do": "begin"})"));
     version_ = begun.at("version");
+    no_energy_ = begun.at("no_energy");
     cost_ = {begun.at("run"), begun.at("port"), begun.at("node")};
 }
 
@@ -323,6 +378,23 @@ std::vector<ModelOp> Worker::survey() {
             start();
         }
     }
+}
+
+OpEnergy Worker::energy(std::int64_t op, CacheMode mode) {
+    const json asked{{"do", "energy"}, {"op", op}, {"mode", name(mode)}};
+    const auto got = json::parse(ask(asked.dump()));
+    OpEnergy energy;
+    energy.label = got.at("label");
+    energy.source = got.at("source");
+    energy.why = got.at("why");
+    if (got.contains("gross")) {
+        energy.gross = got.at("gross");
+        energy.idle = got.at("idle");
+        energy.net = got.at("net");
+        energy.uncertainty = got.at("uncertainty");
+        energy.watts = got.at("watts");
+    }
+    return energy;
 }
 
 WindowsAnswer Worker::windows(const WindowsRequest& request) {

@@ -40,6 +40,10 @@ public:
     // Throws Error(unsupported) where the mode does not apply, Error(engine) where it failed;
     // `end()` tells whether the process lives.
     WindowsAnswer windows(const WindowsRequest& request);
+    // Why there are no joules; empty: there are. The idle power is measured before the first one.
+    const std::string& no_energy() const { return no_energy_; }
+    // Of calls for as long as the counter needs.
+    OpEnergy energy(std::int64_t op, CacheMode mode);
     Isolated::End end() const { return process_->end(); }
     bool alive() const { return process_->alive(); }
     void restart() { start(); }  // after it ended
@@ -55,6 +59,7 @@ private:
     std::unique_ptr<Isolated> process_;
     std::string version_;
     CallCost cost_;
+    std::string no_energy_;
 };
 
 }  // namespace trocar::ops

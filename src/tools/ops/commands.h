@@ -6,6 +6,9 @@ namespace trocar {
 
 extern const Command ops_measure;
 extern const Command ops_explain;
+extern const Command ops_next;
+extern const Command ops_predict;
+extern const Command ops_evaluate;
 extern const Command ops_list;
 extern const Command ops_show;
 extern const Command ops_export;

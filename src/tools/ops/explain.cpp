@@ -1,10 +1,13 @@
 #include <fmt/format.h>
 
+#include <map>
 #include <memory>
 
 #include "tools/ops/commands.h"
 #include "tools/ops/setup.h"
 #include "trocar/error.h"
+#include "trocar/op_report.h"
+#include "util/files.h"
 
 namespace trocar {
 
@@ -16,6 +19,8 @@ using ops_tool_parts::Target;
 struct ExplainOptions : Options {
     std::string mix;
     double target = 90;
+    double until = 0;
+    std::string plot;
 };
 
 // The setting of this machine and engine in the database.
@@ -87,6 +92,18 @@ Section gap_section(const Explanation& explanation) {
         explanation.unmeasured > 0
             ? fmt::format("{} calls are of operators without a time", explanation.unmeasured)
             : "cache, memory and order of the whole; no operator is missing");
+    const auto no_energy = Cell::unavailable(explanation.energy_why);
+    add("whole_j", "Energy of the whole",
+        explanation.whole_j ? Cell(*explanation.whole_j) : no_energy, Show::plain,
+        explanation.whole_j ? fmt::format("J net, {} by {}", explanation.whole.energy.label,
+                                          explanation.whole.energy.source)
+                            : "");
+    add("measured_j", "Energy of operators",
+        explanation.measured_j ? Cell(*explanation.measured_j) : no_energy, Show::plain,
+        explanation.measured_j && *explanation.whole_j > 0
+            ? fmt::format("J net, {:.1f} % of the whole",
+                          100 * *explanation.measured_j / *explanation.whole_j)
+            : "");
     add("mode", "Cache mode", text(explanation.mix), Show::plain,
         explanation.chosen_on > 0
             ? fmt::format("chosen on {} other models in the database", explanation.chosen_on)
@@ -108,14 +125,53 @@ Table mode_table(const Explanation& explanation) {
     return table;
 }
 
+// Measures until so much is explained, round by round.
+Table measure_rounds(const ExplainOptions& options, const Target& target, Context& context) {
+    Table table;
+    table.key = "rounds";
+    table.title = "Rounds";
+    table.columns = {{.key = "round", .title = "Round"},
+                     {.key = "measured", .title = "Operators measured", .show = Show::count},
+                     {.key = "types", .title = "Of types"},
+                     {.key = "ratio", .title = "Explained", .show = Show::percent},
+                     {.key = "left", .title = "Without a time", .show = Show::count}};
+    OpDatabase database(options.db, OpDatabase::Mode::create);
+    std::optional<ModeMix> mix;
+    if (!options.mix.empty()) {
+        mix = parse_mode_mix(options.mix);
+    }
+    measure_until(
+        database, target.model, target.inputs.values, target.how, options.until, mix,
+        [&](const UntilRound& round) {
+            std::map<std::string, std::size_t> types;
+            for (const auto& type : round.measured) {
+                ++types[type];
+            }
+            std::string text;
+            for (const auto& [type, count] : types) {
+                text += fmt::format("{}{} × {}", text.empty() ? "" : ", ", count, type);
+            }
+            table.rows.push_back({.cells = {Cell(std::uint64_t{table.rows.size()}),
+                                            Cell(std::uint64_t{round.measured.size()}),
+                                            Cell(text.empty() ? "the whole model" : text),
+                                            Cell(round.ratio), Cell(std::uint64_t{round.left})}});
+            context.log(LogLevel::info, fmt::format("explained: {:.1f} %", 100 * round.ratio));
+        });
+    return table;
+}
+
 Report run(const ExplainOptions& options, Context& context) {
     if (options.models.size() != 1) {
         throw Error(Fault::usage, "one model is explained at a time");
     }
-    if (!(options.target > 0) || options.target > 100) {
-        throw Error(Fault::usage, "--target is a percentage up to 100");
+    if (!(options.target > 0) || options.target > 100 || options.until < 0 || options.until > 100) {
+        throw Error(Fault::usage, "--target and --until are percentages up to 100");
     }
     const auto target = ops_tool_parts::prepare(options, options.models[0], context);
+    Table rounds;
+    if (options.until > 0) {
+        rounds = measure_rounds(options, target, context);
+    }
     const OpDatabase database(options.db, OpDatabase::Mode::read);
     const auto setting = find_setting(database, target, context);
     std::optional<ModeMix> mix;
@@ -126,10 +182,16 @@ Report run(const ExplainOptions& options, Context& context) {
     Report report;
     report.tool = "ops explain";
     report.context = context.describe(target.model, true);
+    if (!rounds.rows.empty()) {
+        report.tables.push_back(std::move(rounds));
+    }
     report.tables.push_back(operator_table(explanation));
     report.sections.push_back(gap_section(explanation));
     report.tables.push_back(mode_table(explanation));
-    report.order = {"operators", "explained", "otherwise"};
+    report.order = {"rounds", "operators", "explained", "otherwise"};
+    if (!options.plot.empty()) {
+        write_file(options.plot, explanation_plot(explanation));
+    }
     const auto ratio = 100 * explanation.ratio();
     report.verdict = ratio >= options.target && ratio <= 200 - options.target;
     report.notes.push_back(
@@ -148,6 +210,9 @@ std::function<Report(Context&)> bind(Args& args) {
                 "the other models of the database best");
     args.option("--target", options->target, "PERCENT",
                 "What has to be explained; 90 means 90 to 110 %");
+    args.option("--until", options->until, "PERCENT",
+                "Measure what is missing, the largest first, until so much is explained");
+    args.option("--plot", options->plot, "FILE.svg", "Draw the operators beside the whole");
     args.example("trocar ops explain model.onnx --db ops.db",
                  "The sum of its operators against the whole model");
     return [options](Context& context) { return run(*options, context); };

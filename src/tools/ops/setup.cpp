@@ -19,6 +19,9 @@ void declare(Args& args, Options& options) {
     args.option("--half-width", options.half_width, "PERCENT",
                 "Enough when the 95 % interval of a median is this narrow on either side; 1");
     args.option("--seconds", options.seconds, "S", "At most so long for an operator and mode; 1.5");
+    args.option("--energy", options.energy, "SOURCE",
+                "Counter of energy: auto, none, perf, powercap, nvml, hwmon, log:FILE.csv, "
+                "command:COMMAND");
     args.flag("--again", options.again, "Measure also what the database has");
     declare_input_options(args, options.inputs);
 }
@@ -79,6 +82,7 @@ Target prepare(const Options& options, Model model, const std::string& name, Con
     }
     how.seed = context.seed();
     how.again = options.again;
+    how.energy.choice = parse_energy(options.energy);
     how.progress = [&context](std::string_view what, std::uint64_t done, std::uint64_t total) {
         context.progress(what, done, total);
         return !context.interrupted();

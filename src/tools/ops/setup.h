@@ -19,6 +19,7 @@ struct Options {
     double half_width = 0;  // percent; 0: not said
     double seconds = 0;     // likewise
     bool again = false;
+    std::string energy = "auto";
     InputSpec inputs;
 };
 void declare(Args& args, Options& options);

@@ -6,8 +6,9 @@ namespace trocar {
 
 namespace {
 
-constexpr std::array<const Command*, 7> ops_commands{
-    &ops_measure, &ops_explain, &ops_list, &ops_show, &ops_export, &ops_merge, &ops_verify};
+constexpr std::array<const Command*, 10> ops_commands{
+    &ops_measure, &ops_explain, &ops_next,   &ops_predict, &ops_evaluate,
+    &ops_list,    &ops_show,    &ops_export, &ops_merge,   &ops_verify};
 
 }  // namespace
 
