@@ -157,8 +157,10 @@ private:
                     add_shape(features.numbers, "weight", constant->shape());
                 }
                 features.weight_bytes += bytes;
-                names_.push_back(fmt::format("{} {}", name(constant->dtype()),
-                                             fmt::join(constant->shape(), "x")));
+                names_.push_back(constant->shape().empty()
+                                     ? fmt::format("{} scalar", name(constant->dtype()))
+                                     : fmt::format("{} {}", name(constant->dtype()),
+                                                   fmt::join(constant->shape(), "x")));
                 if (const auto zeros = sparsity(*constant); !zeros.empty()) {
                     config.text += fmt::format("input {}: {}\n", slot, zeros);
                     features.attributes += zeros + "\n";

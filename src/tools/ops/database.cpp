@@ -199,7 +199,7 @@ std::function<Report(Context&)> bind_export(Args& args) {
     const auto options = std::make_shared<Options>();
     need_db(args, *options);
     args.choice("--as", options->format, "csv|jsonl", "Comma-separated values, or JSON lines");
-    args.example("trocar ops export --db ops.db --as jsonl -o ops.jsonl",
+    args.example("trocar ops export --db ops.db --as jsonl > ops.jsonl",
                  "Every measurement as a line of JSON");
     return [options](Context&) {
         const OpDatabase database(options->db, OpDatabase::Mode::read);
