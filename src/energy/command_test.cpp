@@ -76,14 +76,14 @@ TEST_F(EnergyCommand, ANumberWithoutAUnitIsRefused) {
 }
 
 TEST_F(EnergyCommand, OneThatFailsOrHangsIsRefused) {
-    fake.options.command_seconds = 0.2;
     fake.options.choice = {"command", "exit 3"};
     EXPECT_THAT(find(fake.options, fake.machine).source.unavailable, HasSubstr("ended with 3"));
+    fake.options.choice = {"command", "kill -SEGV $$"};
+    EXPECT_THAT(find(fake.options, fake.machine).source.unavailable, HasSubstr("SIGSEGV"));
+    fake.options.command_seconds = 0.2;
     fake.options.choice = {"command", "sleep 60"};
     EXPECT_THAT(find(fake.options, fake.machine).source.unavailable,
                 HasSubstr("took longer than 0.2 s"));
-    fake.options.choice = {"command", "kill -SEGV $$"};
-    EXPECT_THAT(find(fake.options, fake.machine).source.unavailable, HasSubstr("SIGSEGV"));
 }
 
 TEST_F(EnergyCommand, OneThatFailsInTheMiddleIsAGap) {

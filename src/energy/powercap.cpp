@@ -103,7 +103,7 @@ std::vector<Zone> zones_in(const fs::path& root, const Surroundings& machine) {
     for (auto& [id, zone] : by_id) {
         auto name = zone.name;
         if (const auto parent = by_id.find(zone.parent); parent != by_id.end()) {
-            name = parent->second.name.substr(0, parent->second.name.find('/')) + "/" + name;
+            name = fmt::format("{}/{}", parent->second.name, name);
         }
         zones.push_back(zone);
         zones.back().name = name;
