@@ -118,8 +118,9 @@ std::string explanation_plot(const Explanation& explanation) {
     Svg svg(720, 560, "Operators against the whole model");
     svg.text(20, 30, fmt::format("{}: operators against the whole", explanation.model.name),
              "font-size=\"16\" fill=\"#223\"");
+    // Room for the line at 110 %.
     const auto highest =
-        std::max(explanation.whole_ns(), explanation.measured_ns + explanation.dispatch_ns);
+        std::max(1.14 * explanation.whole_ns(), explanation.measured_ns + explanation.dispatch_ns);
     const auto height = [&](double ns) { return highest > 0 ? 440 * ns / highest : 0; };
     Palette palette;
     std::map<std::string, double> by_type;
