@@ -62,6 +62,9 @@ double OpCalibration::Errors::expected(const std::string& type, double without) 
 OpCalibration::OpCalibration(const std::vector<OpSample>& samples, const OpPeaks& peaks,
                              const OpNeighbours& neighbours, const RooflinePrior& prior) {
     std::vector<Withheld> errors = withheld(samples, peaks, neighbours);
+    model_errors_.resize(samples.size());
+    for (const Withheld& one : errors)
+        model_errors_[one.sample] = one.model;
     choose_cutoff(errors);
     std::vector<Withheld> by_model;
     std::vector<Withheld> by_neighbours;
@@ -106,12 +109,15 @@ std::vector<OpCalibration::Withheld> OpCalibration::withheld(const std::vector<O
                 continue;
             const OpFeatures& features = samples[i].features;
             double measured = std::log(samples[i].ns);
-            Withheld one{i, part, model.prior.knows(features)};
+            Withheld one;
+            one.sample = i;
+            one.part = part;
+            one.seen = model.prior.knows(features);
             one.model = model.log_ns(features) - measured;
             one.distance = neighbours.distance(features, i);
             if (auto weights = neighbours.around(features, i)) {
                 one.interpolates = true;
-                one.width = weights->width;
+                one.weights = *weights;
                 one.neighbours = one.model;
                 for (auto [other, weight] : weights->samples)
                     one.neighbours += weight * missed[other];
@@ -123,7 +129,16 @@ std::vector<OpCalibration::Withheld> OpCalibration::withheld(const std::vector<O
 }
 
 bool OpCalibration::interpolated(const Withheld& one) const {
-    return one.interpolates && trusts(one.width, one.neighbours - one.model);
+    return one.interpolates && trusts(one.weights);
+}
+
+bool OpCalibration::trusts(const OpNeighbours::Weights& weights) const {
+    if (weights.width <= cutoff_)
+        return true;
+    double error = 0;
+    for (auto [sample, weight] : weights.samples)
+        error += weight * (sample < model_errors_.size() ? model_errors_[sample] : 0);
+    return std::abs(error) > surprise_;
 }
 
 double OpCalibration::error(const Withheld& one) const {
@@ -140,18 +155,20 @@ void OpCalibration::choose_cutoff(const std::vector<Withheld>& errors) {
             order.push_back(&one);
     if (order.size() < enough)
         return;
-    std::stable_sort(order.begin(), order.end(),
-                     [](const Withheld* a, const Withheld* b) { return a->width < b->width; });
+    std::stable_sort(order.begin(), order.end(), [](const Withheld* a, const Withheld* b) {
+        return a->weights.width < b->weights.width;
+    });
     double least = std::numeric_limits<double>::infinity();
     for (double mix : {1.0, 0.75, 0.5, 0.25}) {
         double gained = 0;
         for (std::size_t i = 0; i < order.size(); ++i) {
             const Withheld& one = *order[i];
             gained += std::abs(mix * one.neighbours + (1 - mix) * one.model) - std::abs(one.model);
-            bool last_of_width = i + 1 == order.size() || order[i + 1]->width > one.width;
+            bool last_of_width =
+                i + 1 == order.size() || order[i + 1]->weights.width > one.weights.width;
             if (last_of_width && gained < least) {
                 least = gained;
-                cutoff_ = one.width;
+                cutoff_ = one.weights.width;
                 mix_ = mix;
             }
         }
@@ -160,6 +177,7 @@ void OpCalibration::choose_cutoff(const std::vector<Withheld>& errors) {
         cutoff_ = 0;
         mix_ = 1;
     }
+    // What most samples never see is more than noise.
     std::vector<double> usual;
     for (const Withheld& one : errors)
         usual.push_back(std::abs(one.model));
@@ -194,6 +212,9 @@ double OpCalibration::half_width(const std::string& type, OpPrediction::How how,
                                  double distance) const {
     const Errors& errors = how == OpPrediction::How::interpolated ? interpolated_ : model_;
     double width = errors.quantile * errors.expected(type, -1) * difficulty(distance);
+    // Of a type with one sample no error is known: it could not be withheld.
+    if (errors.types.count(type) == 0 && model_.types.count(type) == 0)
+        width *= 2;
     return std::max(width, errors.all.count < 9 ? no_idea : least_width);
 }
 

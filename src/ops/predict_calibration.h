@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <map>
@@ -21,11 +20,8 @@ public:
     OpCalibration(const std::vector<OpSample>& samples, const OpPeaks& peaks,
                   const OpNeighbours& neighbours, const RooflinePrior& prior);
 
-    // Neighbours too far around do worse than the model, unless they show it to be wrong where they
-    // are. `missed` is what the model misses by their weights.
-    bool trusts(double width, double missed) const {
-        return width <= cutoff_ || std::abs(missed) > surprise_;
-    }
+    // Neighbours too far around do worse than the model, unless the model went wrong on them.
+    bool trusts(const OpNeighbours::Weights& weights) const;
     // How much neighbours count against the model, where they are trusted.
     double mix() const { return mix_; }
 
@@ -46,7 +42,7 @@ private:
         bool interpolates = false;  // it has neighbours around
         double model = 0;
         double neighbours = 0;
-        double width = 0;
+        OpNeighbours::Weights weights;
         double distance = 0;
     };
     // Mean errors of a type, those with few samples mixed with the mean of all; and their quantile
@@ -73,6 +69,7 @@ private:
 
     double cutoff_ = 1;
     double surprise_ = std::numeric_limits<double>::infinity();
+    std::vector<double> model_errors_;  // of the samples when they were withheld
     double mix_ = 1;
     Errors model_;
     Errors interpolated_;

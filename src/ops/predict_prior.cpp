@@ -1,8 +1,12 @@
 #include "ops/predict_prior.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
+
+#include "trocar/error.h"
 
 namespace trocar {
 namespace {
@@ -48,6 +52,9 @@ double op_bytes(const OpFeatures& features) {
 }
 
 OpPeaks estimated_peaks(const std::vector<OpSample>& samples, const OpPeaks& given) {
+    for (double peak : {given.flops, given.bytes, given.dispatch_ns})
+        if (!std::isfinite(peak) || peak < 0)
+            throw Error(Fault::usage, fmt::format("a peak of the machine is {}", peak));
     OpPeaks peaks = given;
     std::vector<double> flops;
     std::vector<double> bytes;
