@@ -69,7 +69,8 @@ OpPrediction OpPredictor::Learned::estimated(const OpFeatures& features) const {
         for (auto [sample, weight] : weights->samples)
             log_ns += calibration.mix() * weight * missed[sample];
     }
-    double half = seen ? calibration.half_width(features.type, result.how, result.distance)
+    double half = seen ? calibration.half_width(features.type, result.how, result.distance,
+                                                model.prior.knows_attributes(features))
                        : calibration.half_width_unseen();
     result.ns = std::exp(log_ns);
     result.low = result.ns * std::exp(-half);

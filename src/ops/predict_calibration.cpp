@@ -16,11 +16,6 @@ constexpr std::size_t enough = 20;    // errors to learn from
 constexpr double no_idea = 1.0986;    // log 3: the half width before anything is known
 constexpr double least_width = 0.01;  // nothing is predicted to better than 1 %
 
-// Farther from the samples errors grow; how fast was seen on single operators of ONNX Runtime.
-double difficulty(double distance) {
-    return 1 + 0.25 * std::min(distance, 20.0);
-}
-
 // The rank that holds 90 % of what comes next, not of what was seen; with few errors there is none,
 // and the greatest has to do.
 double conformal_quantile(std::vector<double> scores) {
@@ -66,6 +61,7 @@ OpCalibration::OpCalibration(const std::vector<OpSample>& samples, const OpPeaks
     for (const Withheld& one : errors)
         model_errors_[one.sample] = one.model;
     choose_cutoff(errors);
+    learn_novelty(errors);
     std::vector<Withheld> by_model;
     std::vector<Withheld> by_neighbours;
     std::vector<Withheld> seen;
@@ -113,6 +109,7 @@ std::vector<OpCalibration::Withheld> OpCalibration::withheld(const std::vector<O
             one.sample = i;
             one.part = part;
             one.seen = model.prior.knows(features);
+            one.seen_attributes = model.prior.knows_attributes(features);
             one.model = model.log_ns(features) - measured;
             one.distance = neighbours.distance(features, i);
             if (auto weights = neighbours.around(features, i)) {
@@ -186,11 +183,33 @@ void OpCalibration::choose_cutoff(const std::vector<Withheld>& errors) {
     surprise_ = 3 * *middle;
 }
 
+// Farther from the samples errors grow; how fast was seen on single operators of ONNX Runtime.
+double OpCalibration::difficulty(double distance, bool knows_attributes) const {
+    return (1 + 0.25 * std::min(distance, 20.0)) * (knows_attributes ? 1 : novelty_);
+}
+
+void OpCalibration::learn_novelty(const std::vector<Withheld>& errors) {
+    constexpr double before = 5;  // errors with new attributes that are as great as others
+    Errors::Mean seen;
+    Errors::Mean fresh;
+    for (const Withheld& one : errors) {
+        if (!one.seen)
+            continue;
+        Errors::Mean& mean = one.seen_attributes ? seen : fresh;
+        mean.sum += std::abs(error(one)) / difficulty(one.distance, true);
+        mean.count += 1;
+    }
+    if (seen.sum <= 0)
+        return;
+    double usual = seen.sum / seen.count;
+    novelty_ = std::max(1.0, (before * usual + fresh.sum) / (before + fresh.count) / usual);
+}
+
 OpCalibration::Errors OpCalibration::fitted(const std::vector<OpSample>& samples,
                                             const std::vector<Withheld>& errors) const {
     Errors result;
     auto scaled = [&](const Withheld& one) {
-        return std::abs(error(one)) / difficulty(one.distance);
+        return std::abs(error(one)) / difficulty(one.distance, one.seen_attributes);
     };
     for (const Withheld& one : errors) {
         auto& type = result.types[samples[one.sample].features.type];
@@ -208,10 +227,11 @@ OpCalibration::Errors OpCalibration::fitted(const std::vector<OpSample>& samples
     return result;
 }
 
-double OpCalibration::half_width(const std::string& type, OpPrediction::How how,
-                                 double distance) const {
+double OpCalibration::half_width(const std::string& type, OpPrediction::How how, double distance,
+                                 bool knows_attributes) const {
     const Errors& errors = how == OpPrediction::How::interpolated ? interpolated_ : model_;
-    double width = errors.quantile * errors.expected(type, -1) * difficulty(distance);
+    double width =
+        errors.quantile * errors.expected(type, -1) * difficulty(distance, knows_attributes);
     // Of a type with one sample no error is known: it could not be withheld.
     if (errors.types.count(type) == 0 && model_.types.count(type) == 0)
         width *= 2;
@@ -229,7 +249,7 @@ void OpCalibration::correlate(const std::vector<OpSample>& samples,
     auto score = [&](const Withheld& one) {
         const std::string& type = samples[one.sample].features.type;
         auto how = interpolated(one) ? OpPrediction::How::interpolated : OpPrediction::How::model;
-        double limit = half_width(type, how, one.distance);
+        double limit = half_width(type, how, one.distance, one.seen_attributes);
         return std::clamp(error(one) / limit, -2.0, 2.0);
     };
     double together = 0.5 * pairs_before * 0.37;  // 0.37: the square of a score at one deviation

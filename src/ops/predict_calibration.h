@@ -26,7 +26,8 @@ public:
     double mix() const { return mix_; }
 
     // Log of high / predicted, at 90 %.
-    double half_width(const std::string& type, OpPrediction::How how, double distance) const;
+    double half_width(const std::string& type, OpPrediction::How how, double distance,
+                      bool knows_attributes) const;
     double half_width_unseen() const { return unseen_; }
     // Correlation of the errors of two operators of one type, neither of which was measured.
     double correlation() const { return correlation_; }
@@ -38,7 +39,8 @@ private:
     struct Withheld {
         std::size_t sample = 0;
         std::size_t part = 0;
-        bool seen = false;          // others of its type were not withheld
+        bool seen = false;  // others of its type were not withheld
+        bool seen_attributes = false;
         bool interpolates = false;  // it has neighbours around
         double model = 0;
         double neighbours = 0;
@@ -62,6 +64,8 @@ private:
                                    const OpNeighbours& neighbours) const;
     void choose_cutoff(const std::vector<Withheld>& errors);
     double error(const Withheld& one) const;
+    double difficulty(double distance, bool knows_attributes) const;
+    void learn_novelty(const std::vector<Withheld>& errors);
     bool interpolated(const Withheld& one) const;
     Errors fitted(const std::vector<OpSample>& samples, const std::vector<Withheld>& errors) const;
     void correlate(const std::vector<OpSample>& samples, const std::vector<Withheld>& errors,
@@ -74,6 +78,7 @@ private:
     Errors model_;
     Errors interpolated_;
     double unseen_ = 0;
+    double novelty_ = 1;  // how much greater errors are where attributes are new
     double correlation_ = 0.5;
 };
 

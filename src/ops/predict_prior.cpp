@@ -167,6 +167,10 @@ bool RooflinePrior::knows(const OpFeatures& features) const {
     return types_.count({features.type, features.dtype}) != 0;
 }
 
+bool RooflinePrior::knows_attributes(const OpFeatures& features) const {
+    return attributes_.count({features.type, features.dtype, features.attributes}) != 0;
+}
+
 double RooflinePrior::log_work(const OpFeatures& features) const {
     auto part = parts(features);
     return std::log1p(std::max(part[1], part[2]) / part[0]);
