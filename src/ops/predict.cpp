@@ -63,16 +63,14 @@ OpPrediction OpPredictor::Learned::estimated(const OpFeatures& features) const {
     bool seen = model.prior.knows(features);
     result.far = !seen || result.distance > OpCalibration::far_distance;
     double log_ns = model.log_ns(features);
-    if (auto weights = neighbours.around(features)) {
-        double between = 0;
+    auto weights = neighbours.around(features);
+    if (weights && calibration.trusts(*weights)) {
+        result.how = OpPrediction::How::interpolated;
         for (auto [sample, weight] : weights->samples)
-            between += weight * missed[sample];
-        if (calibration.trusts(weights->width, between)) {
-            result.how = OpPrediction::How::interpolated;
-            log_ns += calibration.mix() * between;
-        }
+            log_ns += calibration.mix() * weight * missed[sample];
     }
-    double half = seen ? calibration.half_width(features.type, result.how, result.distance)
+    double half = seen ? calibration.half_width(features.type, result.how, result.distance,
+                                                model.prior.knows_attributes(features))
                        : calibration.half_width_unseen();
     result.ns = std::exp(log_ns);
     result.low = result.ns * std::exp(-half);

@@ -16,11 +16,6 @@ constexpr std::size_t enough = 20;    // errors to learn from
 constexpr double no_idea = 1.0986;    // log 3: the half width before anything is known
 constexpr double least_width = 0.01;  // nothing is predicted to better than 1 %
 
-// Farther from the samples errors grow; how fast was seen on single operators of ONNX Runtime.
-double difficulty(double distance) {
-    return 1 + 0.25 * std::min(distance, 20.0);
-}
-
 // The rank that holds 90 % of what comes next, not of what was seen; with few errors there is none,
 // and the greatest has to do.
 double conformal_quantile(std::vector<double> scores) {
@@ -62,7 +57,11 @@ double OpCalibration::Errors::expected(const std::string& type, double without) 
 OpCalibration::OpCalibration(const std::vector<OpSample>& samples, const OpPeaks& peaks,
                              const OpNeighbours& neighbours, const RooflinePrior& prior) {
     std::vector<Withheld> errors = withheld(samples, peaks, neighbours);
+    model_errors_.resize(samples.size());
+    for (const Withheld& one : errors)
+        model_errors_[one.sample] = one.model;
     choose_cutoff(errors);
+    learn_novelty(errors);
     std::vector<Withheld> by_model;
     std::vector<Withheld> by_neighbours;
     std::vector<Withheld> seen;
@@ -106,12 +105,16 @@ std::vector<OpCalibration::Withheld> OpCalibration::withheld(const std::vector<O
                 continue;
             const OpFeatures& features = samples[i].features;
             double measured = std::log(samples[i].ns);
-            Withheld one{i, part, model.prior.knows(features)};
+            Withheld one;
+            one.sample = i;
+            one.part = part;
+            one.seen = model.prior.knows(features);
+            one.seen_attributes = model.prior.knows_attributes(features);
             one.model = model.log_ns(features) - measured;
             one.distance = neighbours.distance(features, i);
             if (auto weights = neighbours.around(features, i)) {
                 one.interpolates = true;
-                one.width = weights->width;
+                one.weights = *weights;
                 one.neighbours = one.model;
                 for (auto [other, weight] : weights->samples)
                     one.neighbours += weight * missed[other];
@@ -123,7 +126,16 @@ std::vector<OpCalibration::Withheld> OpCalibration::withheld(const std::vector<O
 }
 
 bool OpCalibration::interpolated(const Withheld& one) const {
-    return one.interpolates && trusts(one.width, one.neighbours - one.model);
+    return one.interpolates && trusts(one.weights);
+}
+
+bool OpCalibration::trusts(const OpNeighbours::Weights& weights) const {
+    if (weights.width <= cutoff_)
+        return true;
+    double error = 0;
+    for (auto [sample, weight] : weights.samples)
+        error += weight * (sample < model_errors_.size() ? model_errors_[sample] : 0);
+    return std::abs(error) > surprise_;
 }
 
 double OpCalibration::error(const Withheld& one) const {
@@ -140,18 +152,20 @@ void OpCalibration::choose_cutoff(const std::vector<Withheld>& errors) {
             order.push_back(&one);
     if (order.size() < enough)
         return;
-    std::stable_sort(order.begin(), order.end(),
-                     [](const Withheld* a, const Withheld* b) { return a->width < b->width; });
+    std::stable_sort(order.begin(), order.end(), [](const Withheld* a, const Withheld* b) {
+        return a->weights.width < b->weights.width;
+    });
     double least = std::numeric_limits<double>::infinity();
     for (double mix : {1.0, 0.75, 0.5, 0.25}) {
         double gained = 0;
         for (std::size_t i = 0; i < order.size(); ++i) {
             const Withheld& one = *order[i];
             gained += std::abs(mix * one.neighbours + (1 - mix) * one.model) - std::abs(one.model);
-            bool last_of_width = i + 1 == order.size() || order[i + 1]->width > one.width;
+            bool last_of_width =
+                i + 1 == order.size() || order[i + 1]->weights.width > one.weights.width;
             if (last_of_width && gained < least) {
                 least = gained;
-                cutoff_ = one.width;
+                cutoff_ = one.weights.width;
                 mix_ = mix;
             }
         }
@@ -160,6 +174,7 @@ void OpCalibration::choose_cutoff(const std::vector<Withheld>& errors) {
         cutoff_ = 0;
         mix_ = 1;
     }
+    // What most samples never see is more than noise.
     std::vector<double> usual;
     for (const Withheld& one : errors)
         usual.push_back(std::abs(one.model));
@@ -168,11 +183,33 @@ void OpCalibration::choose_cutoff(const std::vector<Withheld>& errors) {
     surprise_ = 3 * *middle;
 }
 
+// Farther from the samples errors grow; how fast was seen on single operators of ONNX Runtime.
+double OpCalibration::difficulty(double distance, bool knows_attributes) const {
+    return (1 + 0.25 * std::min(distance, 20.0)) * (knows_attributes ? 1 : novelty_);
+}
+
+void OpCalibration::learn_novelty(const std::vector<Withheld>& errors) {
+    constexpr double before = 5;  // errors with new attributes that are as great as others
+    Errors::Mean seen;
+    Errors::Mean fresh;
+    for (const Withheld& one : errors) {
+        if (!one.seen)
+            continue;
+        Errors::Mean& mean = one.seen_attributes ? seen : fresh;
+        mean.sum += std::abs(error(one)) / difficulty(one.distance, true);
+        mean.count += 1;
+    }
+    if (seen.sum <= 0)
+        return;
+    double usual = seen.sum / seen.count;
+    novelty_ = std::max(1.0, (before * usual + fresh.sum) / (before + fresh.count) / usual);
+}
+
 OpCalibration::Errors OpCalibration::fitted(const std::vector<OpSample>& samples,
                                             const std::vector<Withheld>& errors) const {
     Errors result;
     auto scaled = [&](const Withheld& one) {
-        return std::abs(error(one)) / difficulty(one.distance);
+        return std::abs(error(one)) / difficulty(one.distance, one.seen_attributes);
     };
     for (const Withheld& one : errors) {
         auto& type = result.types[samples[one.sample].features.type];
@@ -190,10 +227,14 @@ OpCalibration::Errors OpCalibration::fitted(const std::vector<OpSample>& samples
     return result;
 }
 
-double OpCalibration::half_width(const std::string& type, OpPrediction::How how,
-                                 double distance) const {
+double OpCalibration::half_width(const std::string& type, OpPrediction::How how, double distance,
+                                 bool knows_attributes) const {
     const Errors& errors = how == OpPrediction::How::interpolated ? interpolated_ : model_;
-    double width = errors.quantile * errors.expected(type, -1) * difficulty(distance);
+    double width =
+        errors.quantile * errors.expected(type, -1) * difficulty(distance, knows_attributes);
+    // Of a type with one sample no error is known: it could not be withheld.
+    if (errors.types.count(type) == 0 && model_.types.count(type) == 0)
+        width *= 2;
     return std::max(width, errors.all.count < 9 ? no_idea : least_width);
 }
 
@@ -208,7 +249,7 @@ void OpCalibration::correlate(const std::vector<OpSample>& samples,
     auto score = [&](const Withheld& one) {
         const std::string& type = samples[one.sample].features.type;
         auto how = interpolated(one) ? OpPrediction::How::interpolated : OpPrediction::How::model;
-        double limit = half_width(type, how, one.distance);
+        double limit = half_width(type, how, one.distance, one.seen_attributes);
         return std::clamp(error(one) / limit, -2.0, 2.0);
     };
     double together = 0.5 * pairs_before * 0.37;  // 0.37: the square of a score at one deviation

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <map>
@@ -21,16 +20,14 @@ public:
     OpCalibration(const std::vector<OpSample>& samples, const OpPeaks& peaks,
                   const OpNeighbours& neighbours, const RooflinePrior& prior);
 
-    // Neighbours too far around do worse than the model, unless they show it to be wrong where they
-    // are. `missed` is what the model misses by their weights.
-    bool trusts(double width, double missed) const {
-        return width <= cutoff_ || std::abs(missed) > surprise_;
-    }
+    // Neighbours too far around do worse than the model, unless the model went wrong on them.
+    bool trusts(const OpNeighbours::Weights& weights) const;
     // How much neighbours count against the model, where they are trusted.
     double mix() const { return mix_; }
 
     // Log of high / predicted, at 90 %.
-    double half_width(const std::string& type, OpPrediction::How how, double distance) const;
+    double half_width(const std::string& type, OpPrediction::How how, double distance,
+                      bool knows_attributes) const;
     double half_width_unseen() const { return unseen_; }
     // Correlation of the errors of two operators of one type, neither of which was measured.
     double correlation() const { return correlation_; }
@@ -42,11 +39,12 @@ private:
     struct Withheld {
         std::size_t sample = 0;
         std::size_t part = 0;
-        bool seen = false;          // others of its type were not withheld
+        bool seen = false;  // others of its type were not withheld
+        bool seen_attributes = false;
         bool interpolates = false;  // it has neighbours around
         double model = 0;
         double neighbours = 0;
-        double width = 0;
+        OpNeighbours::Weights weights;
         double distance = 0;
     };
     // Mean errors of a type, those with few samples mixed with the mean of all; and their quantile
@@ -66,6 +64,8 @@ private:
                                    const OpNeighbours& neighbours) const;
     void choose_cutoff(const std::vector<Withheld>& errors);
     double error(const Withheld& one) const;
+    double difficulty(double distance, bool knows_attributes) const;
+    void learn_novelty(const std::vector<Withheld>& errors);
     bool interpolated(const Withheld& one) const;
     Errors fitted(const std::vector<OpSample>& samples, const std::vector<Withheld>& errors) const;
     void correlate(const std::vector<OpSample>& samples, const std::vector<Withheld>& errors,
@@ -73,10 +73,12 @@ private:
 
     double cutoff_ = 1;
     double surprise_ = std::numeric_limits<double>::infinity();
+    std::vector<double> model_errors_;  // of the samples when they were withheld
     double mix_ = 1;
     Errors model_;
     Errors interpolated_;
     double unseen_ = 0;
+    double novelty_ = 1;  // how much greater errors are where attributes are new
     double correlation_ = 0.5;
 };
 

@@ -29,7 +29,7 @@ std::vector<OpModel> models_of(const std::vector<OpSample>& samples, std::size_t
 }
 
 TEST(OpEvaluation, ReportsOperatorsAndModels) {
-    std::vector<OpSample> samples = machine(300, 0.03, 1);
+    std::vector<OpSample> samples = machine(220, 0.03, 1);
     OpEvaluation evaluation = evaluate(samples, models_of(samples, 5));
     ASSERT_EQ(evaluation.operators.size(), samples.size());
     EXPECT_TRUE(std::is_sorted(evaluation.operators.begin(), evaluation.operators.end(),

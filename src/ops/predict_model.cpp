@@ -11,25 +11,30 @@ namespace trocar {
 namespace {
 
 // Deviations of a sum. Errors of what was measured are independent; those of what was predicted for
-// one type go together as far as `correlation` says.
+// one type go together as far as `correlation` says, and wholly where attributes are new: what is
+// not known of them is the same for all that have them.
 class SumOfErrors {
 public:
     explicit SumOfErrors(double correlation) : correlation_(correlation) {}
 
-    void add(const std::string& type, const OpPrediction& one, double count) {
+    void add(const OpFeatures& of, const OpPrediction& one, bool knows_attributes, double count) {
         constexpr double deviations = 1.6449;  // in half a 90 % interval
         bool exact = one.how == OpPrediction::How::exact;
         double half = exact ? one.high / one.ns - 1 : std::log(one.high / one.ns);
         double deviation = count * one.ns * half / deviations;
-        double shared = exact ? 0 : correlation_;
-        alone_ += (1 - shared) * deviation * deviation;
-        together_[type] += std::sqrt(shared) * deviation;
+        double by_type = exact ? 0 : correlation_;
+        double rest = std::sqrt(1 - by_type) * deviation;
+        together_[of.type] += std::sqrt(by_type) * deviation;
+        if (exact || knows_attributes)
+            alone_ += rest * rest;
+        else
+            together_[of.type + '\n' + of.attributes] += rest;
     }
 
     // Half of the 90 % interval, as log of high / sum.
     double half_width(double sum) const {
         double variance = alone_;
-        for (const auto& [type, deviation] : together_)
+        for (const auto& [what, deviation] : together_)
             variance += deviation * deviation;
         return sum > 0 ? 1.6449 * std::sqrt(variance) / sum : 0;
     }
@@ -78,7 +83,7 @@ OpModelPrediction OpPredictor::predict_model(
                                                       : result.model) += ns;
         if (one.far)
             result.far += ns;
-        errors.add(of.type, one, count);
+        errors.add(of, one, learned_->model.prior.knows_attributes(of), count);
     }
     if (!power_known)
         result.joules = 0;

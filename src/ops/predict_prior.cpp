@@ -1,8 +1,12 @@
 #include "ops/predict_prior.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
+
+#include "trocar/error.h"
 
 namespace trocar {
 namespace {
@@ -48,6 +52,9 @@ double op_bytes(const OpFeatures& features) {
 }
 
 OpPeaks estimated_peaks(const std::vector<OpSample>& samples, const OpPeaks& given) {
+    for (double peak : {given.flops, given.bytes, given.dispatch_ns})
+        if (!std::isfinite(peak) || peak < 0)
+            throw Error(Fault::usage, fmt::format("a peak of the machine is {}", peak));
     OpPeaks peaks = given;
     std::vector<double> flops;
     std::vector<double> bytes;
@@ -158,6 +165,10 @@ double RooflinePrior::log_ns_unseen(const OpFeatures& features) const {
 
 bool RooflinePrior::knows(const OpFeatures& features) const {
     return types_.count({features.type, features.dtype}) != 0;
+}
+
+bool RooflinePrior::knows_attributes(const OpFeatures& features) const {
+    return attributes_.count({features.type, features.dtype, features.attributes}) != 0;
 }
 
 double RooflinePrior::log_work(const OpFeatures& features) const {

@@ -26,8 +26,9 @@ public:
                   const OpPeaks& peaks);
 
     double log_ns(const OpFeatures& features) const;
-    double log_ns_unseen(const OpFeatures& features) const;  // as if its type had never been seen
-    bool knows(const OpFeatures& features) const;
+    double log_ns_unseen(const OpFeatures& features) const;   // as if its type had never been seen
+    bool knows(const OpFeatures& features) const;             // its type and dtype
+    bool knows_attributes(const OpFeatures& features) const;  // of that type
     // Log of how the work compares to dispatch, before scaling.
     double log_work(const OpFeatures& features) const;
 

@@ -102,6 +102,14 @@ TEST(OpPredictor, TakesTypesItHasNeverSeenFromTheRoofline) {
     EXPECT_LT(std::abs(std::log(one.ns / law(strange))), std::log(2));
     EXPECT_GE(one.high / one.ns, 2.9);
 
+    // With one sample of it, no error of it is known: its interval is wider than that of others.
+    std::vector<OpSample> samples = machine(300, 0.02, 1);
+    samples.push_back(measured(strange, 0));
+    OpPrediction once = OpPredictor(samples).predict(pointwise("Gelu", 70, 56));
+    OpPrediction often = OpPredictor(samples).predict(pointwise("Relu", 70, 56));
+    EXPECT_FALSE(once.far);
+    EXPECT_GT(once.high / once.ns, often.high / often.ns);
+
     OpFeatures half = conv(64, 64, 3, 28);
     half.dtype = "float16";
     EXPECT_TRUE(predictor.predict(half).far);
@@ -121,6 +129,7 @@ TEST(OpPredictor, AnswersWithWhatWasMeasured) {
         EXPECT_NEAR(one.low, sample.ns * (1 - 0.1645), sample.ns * 1e-3);
     }
     EXPECT_NE(predictor.predict(samples[0].features).how, How::exact);
+    EXPECT_LT(off(predictor.predict(samples[0].features).ns, samples[0].ns), 0.2);
     EXPECT_NE(predictor.predict(samples[0].features, "another").how, How::exact);
 }
 
@@ -210,6 +219,7 @@ TEST(OpPredictor, RefusesNumbersThatCannotBe) {
         samples = machine(5, 0, 1);
         samples[2].watts = bad;
         EXPECT_EQ(fault_of(samples), Fault::usage) << bad;
+        EXPECT_THROW(OpPredictor(machine(5, 0, 1), OpPeaks{bad, 0, 0}), Error);
         OpFeatures features = conv(8, 8, 1, 7);
         features.output_bytes = bad;
         EXPECT_THROW(OpPredictor(machine(5, 0, 1)).predict(features), Error);
