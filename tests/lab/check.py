@@ -95,7 +95,7 @@ with tempfile.TemporaryDirectory() as folder:
                      ("shape", "bad output"), ("dtype", "bad output"), ("nothing", "bad output"),
                      ("hang", "hung"), ("large", "over memory")):
         answer = run("lab", "run", lab, "--command", command(here / "misbehave.py"), "--name", how,
-                     "--jobs", 2, "--time-limit", 60 if how != "hang" else 4,
+                     "--jobs", 2, "--time-limit", 60 if how != "hang" else 12,
                      "--memory-limit", "1G", code=1, env={"MISBEHAVE": f"Relu:{how}"})
         bad = layers(answer)
         expected = sum(layer["type"] == "Relu" for layer in manifest["layers"])
