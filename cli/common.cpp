@@ -29,6 +29,7 @@ void declare(Declarations& declarations, Common& common, bool several_engines) {
         declarations.option("--engine", common.engines, form, what);
     } else {
         declarations.option("--engine", common.engine, form, what);
+        declarations.once("--engine", "`trocar compare` and `trocar bisect` take several engines");
     }
     declarations.option("--threads", common.threads, "N",
                         "Threads the engine may use; 0: one per core");

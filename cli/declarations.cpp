@@ -91,14 +91,21 @@ void Declarations::choice(const char* names, std::string& value, const char* cho
     option.initial = value;
 }
 
-void Declarations::require(const char* name) {
+Option& Declarations::declared(const char* name) {
     for (auto& option : options_) {
         if (std::find(option.names.begin(), option.names.end(), name) != option.names.end()) {
-            option.required = true;
-            return;
+            return option;
         }
     }
     throw Error(Fault::internal, fmt::format("option '{}' is required but not declared", name));
+}
+
+void Declarations::require(const char* name) {
+    declared(name).required = true;
+}
+
+void Declarations::once(const char* name, const char* hint) {
+    declared(name).once = hint;
 }
 
 void Declarations::example(const char* command, const char* what) {

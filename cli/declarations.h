@@ -20,6 +20,7 @@ struct Option {
     std::vector<std::string> choices;  // not empty: one of these
     std::string initial;  // the value when not given, as a text; empty: none worth saying
     bool required = false;
+    std::string once;  // not empty: given twice is a mistake, and this is what to do instead
     Group group = Group::options;
     std::string section;  // title; empty: none
     Target target;
@@ -64,6 +65,9 @@ public:
     void require(const char* name) override;
     void example(const char* command, const char* what) override;
 
+    // The option may be given once; otherwise the last of several counts.
+    void once(const char* name, const char* hint);
+
     // What is declared from now on belongs to `group`.
     void begin(Group group) {
         group_ = group;
@@ -80,6 +84,7 @@ public:
     std::vector<std::string> names() const;  // of all options
 
 private:
+    Option& declared(const char* name);
     Option& add(const char* names, Option::Target target, const char* placeholder,
                 const char* help);
     std::vector<Positional> positionals_;

@@ -162,6 +162,11 @@ void parse(const std::string& command, const Declarations& declarations,
                 refuse_without_value(*option);
             }
         }
+        if (!option->once.empty() && from->results().size() > 1) {
+            refuse(fmt::format("{} takes one {}, and is given '{}'", command, option->name(),
+                               fmt::join(from->results(), "', '")),
+                   option->once);
+        }
         std::visit(Assign{*option, from->results()}, option->target);
     }
     for (const auto& option : declarations.options()) {

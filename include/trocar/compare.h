@@ -49,6 +49,9 @@ struct TensorComparison {
     Type found;
     std::optional<Difference> difference;  // absent: no numbers of one type and shape
     Tolerance by_default;                  // as `default_tolerance` says
+    // Elements are compared in row-major order of the model's axes. Where they do not agree so, but
+    // do in another order of axes: which; a sentence.
+    std::string layout;
     // What was judged.
     Verdict verdict = Verdict::incomparable;
     Tolerance tolerance;
@@ -58,7 +61,7 @@ struct TensorComparison {
 
 // A part of the model, as a report speaks of it.
 struct Layer {
-    std::size_t number = 0;
+    std::size_t number = 0;  // among all layers of the model
     std::string name;
     std::string type;
     std::string module;
@@ -68,9 +71,9 @@ struct Layer {
 // A layer on one side: fed the reference's values (isolated), or those that the side itself
 // computed (cumulative).
 struct LayerComparison {
-    std::size_t layer = 0;
-    std::size_t side = 0;  // from 1 on; 0 is the reference
-    std::size_t set = 0;   // of inputs
+    std::size_t layer = 0;  // its place in Comparison::layers
+    std::size_t side = 0;   // from 1 on; 0 is the reference
+    std::size_t set = 0;    // of inputs
     bool cumulative = false;
     RunEnd end = RunEnd::done;
     std::string reason;  // unless done

@@ -36,6 +36,7 @@ struct PartRun {
     RunEnd end = RunEnd::done;
     std::string reason;          // a sentence, unless done
     std::vector<Value> outputs;  // in the order of part.outputs; empty unless done
+    std::vector<Value> refused;  // the same of a command whose outputs have the wrong types
     double seconds = 0;          // in the program or the command; compiling left out for an engine
 };
 

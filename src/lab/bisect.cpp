@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "lab/bodies.h"
 #include "trocar/error.h"
 
 namespace trocar {
@@ -72,6 +73,25 @@ public:
         }
         return std::move(found_);
     }
+
+    // The model in one piece on other inputs: what the reference gives, and how bad the other is.
+    struct Whole {
+        RunEnd end = RunEnd::done;  // of the reference
+        std::vector<NamedValue> outputs;
+        int badness = 0;
+    };
+    Whole run_whole(const std::vector<NamedValue>& inputs) {
+        inputs_ = inputs;
+        const auto part = chain_.part(0, chain_.size() - 1);
+        const auto both = run_both(part, given(part));
+        if (both.reference.end != RunEnd::done) {
+            return {.end = both.reference.end, .outputs = {}, .badness = 0};
+        }
+        return {.end = RunEnd::done,
+                .outputs = named(graph(), part.outputs, both.reference.outputs),
+                .badness = badness(both.difference)};
+    }
+    bool runs_something() const { return chain_.size() > 0; }
 
 private:
     const Graph& graph() const { return chain_.model().graph; }
@@ -338,6 +358,101 @@ private:
     Bisection found_;
 };
 
+// What is inside of a culprit, with what that was given.
+struct Inside {
+    Model left;
+    std::optional<Model> right;  // absent: the same
+    std::vector<NamedValue> inputs;
+    std::string where;
+};
+
+std::optional<Inside> taken_branch(const Bisection& found, bool same_model) {
+    Inside inside;
+    auto left = open_branch(found.reference_model, found.inputs, inside.where);
+    auto right = open_branch(found.other_model, found.inputs, inside.where);
+    if (!left || !right) {
+        return std::nullopt;
+    }
+    inside.left = std::move(*left);
+    if (!same_model) {
+        inside.right = std::move(*right);
+    }
+    inside.inputs = found.inputs;
+    return inside;
+}
+
+const Value* value_of(const std::vector<NamedValue>& values, const std::string& name) {
+    const auto found = std::find_if(values.begin(), values.end(),
+                                    [&](const NamedValue& value) { return value.name == name; });
+    return found == values.end() ? nullptr : &found->value;
+}
+
+std::vector<Type> types_of(const std::vector<NamedValue>& values) {
+    std::vector<Type> types;
+    for (const auto& value : values) {
+        types.push_back(type_of(value.value));
+    }
+    return types;
+}
+
+// The first iteration of a Loop or a Scan that differs when both sides are given what the reference
+// has there.
+std::optional<Inside> first_bad_iteration(Bisection& found, bool same_model,
+                                          const SideOptions& reference, const SideOptions& second,
+                                          const BisectOptions& options) {
+    auto left = lab::open_iteration(found.reference_model);
+    auto right = lab::open_iteration(found.other_model);
+    auto all = left ? lab::Iterations::of(found.reference_model, found.inputs) : std::nullopt;
+    if (!left || !right || !all) {
+        return std::nullopt;
+    }
+    std::optional<Search> search;
+    std::vector<Type> types;
+    while (!all->done()) {
+        if (options.progress && !options.progress("iterations", all->number(), 0)) {
+            found.complete = false;
+            return std::nullopt;
+        }
+        auto inputs = found.inputs;
+        for (std::size_t i = 0; i < left->given.size(); ++i) {
+            inputs.push_back({left->given[i], all->given()[i]});
+        }
+        if (!search || types != types_of(inputs)) {  // programs are made for types
+            types = types_of(inputs);
+            search.emplace(left->model, same_model ? nullptr : &right->model, reference, second,
+                           inputs, options);
+        }
+        if (!search->runs_something()) {
+            return std::nullopt;
+        }
+        const auto whole = search->run_whole(inputs);
+        if (whole.badness > 0) {
+            Inside inside{.left = std::move(left->model),
+                          .right = {},
+                          .inputs = std::move(inputs),
+                          .where = fmt::format("body, iteration {}", all->number())};
+            if (!same_model) {
+                inside.right = std::move(right->model);
+            }
+            return inside;
+        }
+        std::vector<Value> made;
+        for (const auto& output : left->made) {
+            const auto* value = value_of(whole.outputs, output.name);
+            value = value == nullptr ? value_of(inputs, output.name) : value;
+            made.push_back(value == nullptr ? output.constant : *value);
+        }
+        if (whole.end != RunEnd::done) {
+            break;
+        }
+        all->next(made);
+    }
+    found.notes.push_back(fmt::format("no iteration of {} '{}' differs alone{}", found.culprit.type,
+                                      found.culprit.name,
+                                      all->done() ? "" : ": the reference cannot run one"));
+    return std::nullopt;
+}
+
 }  // namespace
 
 Bisection bisect(const Model& model, const Model* other, const SideOptions& reference,
@@ -347,19 +462,20 @@ Bisection bisect(const Model& model, const Model* other, const SideOptions& refe
     // A body is opened as long as the culprit is one, and what is in it shows the difference too.
     for (std::size_t depth = 0; depth < deepest && found.found == Bisection::Found::layer;
          ++depth) {
-        std::string branch;
-        auto left = open_branch(found.reference_model, found.inputs, branch);
-        auto right = open_branch(found.other_model, found.inputs, branch);
-        if (!left || !right) {
+        const bool same_model = other == nullptr;
+        auto inside = taken_branch(found, same_model);
+        if (!inside) {
+            inside = first_bad_iteration(found, same_model, reference, second, options);
+        }
+        if (!inside) {
             break;
         }
-        const bool same_model = other == nullptr;
-        auto inner =
-            Search(*left, same_model ? nullptr : &*right, reference, second, found.inputs, options)
-                .run();
+        auto inner = Search(inside->left, inside->right ? &*inside->right : nullptr, reference,
+                            second, inside->inputs, options)
+                         .run();
         inner.path = found.path;
         inner.path.push_back(
-            fmt::format("{} '{}' {}", found.culprit.type, found.culprit.name, branch));
+            fmt::format("{} '{}' {}", found.culprit.type, found.culprit.name, inside->where));
         if (inner.found == Bisection::Found::nothing) {
             found.notes.push_back(
                 fmt::format("inside of {} no op differs alone", inner.path.back()));

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <utility>
 
+#include "lab/files.h"
 #include "trocar/error.h"
 #include "trocar/format.h"
 #include "util/file_stem.h"
@@ -41,18 +43,7 @@ Value read_one(const fs::path& path, const Type* expected) {
         }
         return values.front().value;
     }
-    if (expected == nullptr || !expected->shape()) {
-        refuse(fmt::format("'{}' holds raw elements, and nothing says of which type and shape",
-                           path.filename().string()));
-    }
-    const auto text = read_file(path);
-    const auto shape = *expected->shape();
-    const auto size = byte_size(expected->dtype, element_count(shape));
-    if (text.size() != size) {
-        refuse(fmt::format("'{}' has {} bytes instead of {} for {}", path.filename().string(),
-                           text.size(), size, type_text(*expected)));
-    }
-    return Value::copy(expected->dtype, shape, std::as_bytes(std::span(text)));
+    return load_elements(path, expected == nullptr ? Type{} : *expected);
 }
 
 void check_type(const Value& value, const Type& expected, const std::string& name) {
@@ -124,11 +115,15 @@ std::vector<Value> read_outputs(const std::string& folder, std::span<const std::
         } catch (const Error& error) {
             refuse(fmt::format("the output '{}' cannot be read: {}", names[i], error.what()));
         }
-        if (type != nullptr) {
-            check_type(outputs.back(), *type, names[i]);
-        }
     }
     return outputs;
+}
+
+void check_outputs(std::span<const Value> outputs, std::span<const std::string> names,
+                   std::span<const Type> expected) {
+    for (std::size_t i = 0; i < outputs.size() && i < expected.size(); ++i) {
+        check_type(outputs[i], expected[i], names[i]);
+    }
 }
 
 PartRun run_on_files(const SideOptions& options, const CommandFiles& files,
@@ -179,9 +174,11 @@ PartRun run_command_side(const SideOptions& options, const Model& model,
     if (run.end == RunEnd::done) {
         try {
             run.outputs = read_outputs(files.outputs, outputs, expected);
+            check_outputs(run.outputs, outputs, expected);
         } catch (const Error& error) {
             run.end = RunEnd::bad_output;
             run.reason = error.what();
+            run.refused = std::exchange(run.outputs, {});
         }
     }
     return run;

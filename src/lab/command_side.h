@@ -18,10 +18,13 @@ std::string fill_in(const std::string& command, const CommandFiles& files);
 // Writes input_0.npy and so on; .pb for what numpy does not hold.
 void write_inputs(const std::string& folder, std::span<const Value> inputs);
 // Reads what a command wrote, in the order of `names`, as output_0 or by the output's own name.
-// Throws Error(engine) on what is missing, cannot be read, or does not have the type that is
-// expected.
+// Throws Error(engine) on what is missing or cannot be read.
 std::vector<Value> read_outputs(const std::string& folder, std::span<const std::string> names,
                                 std::span<const Type> expected);
+
+// Throws Error(engine) on what does not have the type that is expected.
+void check_outputs(std::span<const Value> outputs, std::span<const std::string> names,
+                   std::span<const Type> expected);
 
 // Runs a command on files that are there. Without outputs.
 PartRun run_on_files(const SideOptions& options, const CommandFiles& files,

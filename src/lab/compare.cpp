@@ -26,6 +26,15 @@ bool same_value(const Value& a, const Value& b) {
     return a.kind() == Value::Kind::none;
 }
 
+// What the default tolerance is for a tensor of the reference.
+Tolerance tolerance_of(const Value& a, double length) {
+    if (!has_statistics(a)) {
+        return {};
+    }
+    const auto rms = statistics(a, {.spread = StatisticsOptions::Spread::none}).rms;
+    return default_tolerance(a.dtype(), length, rms);
+}
+
 bool may_be_random(const Graph& graph, const Part& part) {
     static const std::set<std::string, std::less<>> types = {
         "RandomNormal",      "RandomUniform", "RandomNormalLike",
@@ -202,6 +211,11 @@ private:
             }
             result.end = run.end;
             result.reason = run.reason;
+            if (!run.refused.empty()) {
+                result.reason += lab::refusal_hint(golden.outputs, run.refused, [&](auto i) {
+                    return tolerance_of(golden.outputs[i], length);
+                });
+            }
             result.seconds = run.seconds;
             result.reference_seconds = golden.seconds;
             if (random) {
@@ -275,11 +289,8 @@ LayerComparison compare_outputs(const Chain& chain, const Part& part, std::span<
     const auto length = reduction_length(chain, part, inputs);
     for (std::size_t i = 0; i < part.outputs.size(); ++i) {
         lab::compare_value(result.tensors, chain.model().graph.tensor(part.outputs[i]).name,
-                           reference[i], found[i], [&](const Value& a) {
-                               const auto rms =
-                                   statistics(a, {.spread = StatisticsOptions::Spread::none}).rms;
-                               return default_tolerance(a.dtype(), length, rms);
-                           });
+                           reference[i], found[i],
+                           [&](const Value& a) { return tolerance_of(a, length); });
     }
     return result;
 }

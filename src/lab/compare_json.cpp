@@ -13,6 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 constexpr int schema = 1;
+constexpr int deepest = 16;  // twice what is written
 constexpr std::array ends = {RunEnd::done, RunEnd::failed,      RunEnd::crashed,
                              RunEnd::hung, RunEnd::over_memory, RunEnd::bad_output};
 
@@ -46,6 +47,9 @@ Json tensor_json(const TensorComparison& tensor) {
     json["found"] = type_json(tensor.found);
     json["default_rtol"] = tensor.by_default.rtol;
     json["default_atol"] = tensor.by_default.atol;
+    if (!tensor.layout.empty()) {
+        json["layout"] = tensor.layout;
+    }
     if (tensor.difference) {
         json["difference"] = Json::parse(to_json(*tensor.difference));
     } else {
@@ -72,6 +76,10 @@ TensorComparison tensor_from(const Json& json) {
     tensor.found = type_from(json.at("found"));
     tensor.by_default.rtol = json.at("default_rtol").get<double>();
     tensor.by_default.atol = json.at("default_atol").get<double>();
+    if (tensor.by_default.rtol < 0 || tensor.by_default.atol < 0) {
+        throw Error(Fault::input, fmt::format("'{}' has a tolerance below 0", tensor.tensor));
+    }
+    tensor.layout = json.value("layout", "");
     if (json.contains("difference")) {
         tensor.difference = difference_from_json(json.at("difference").dump());
     } else {
@@ -103,7 +111,8 @@ std::string to_json(const Comparison& comparison) {
     json["notes"] = comparison.notes;
     auto& layers = json["layers"] = Json::array();
     for (const auto& layer : comparison.layers) {
-        layers.push_back({{"name", layer.name},
+        layers.push_back({{"number", layer.number},
+                          {"name", layer.name},
                           {"type", layer.type},
                           {"module", layer.module},
                           {"ops", layer.ops}});
@@ -130,18 +139,26 @@ std::string to_json(const Comparison& comparison) {
 
 Comparison comparison_from_json(std::string_view text) {
     try {
-        const auto json = Json::parse(text);
+        const auto json = Json::parse(text, [](int depth, Json::parse_event_t, const Json&) {
+            if (depth > deepest) {
+                throw Error(Fault::input, "this is no saved comparison: it is nested too deep");
+            }
+            return true;
+        });
         if (!json.is_object() || !json.contains("trocar_comparison") ||
             json.at("trocar_comparison") != schema) {
             throw Error(Fault::input, "this is no saved comparison of this version");
         }
         Comparison comparison;
         comparison.sides = json.at("sides").get<std::vector<std::string>>();
+        if (comparison.sides.size() < 2) {
+            throw Error(Fault::input, "a comparison has two sides at least");
+        }
         comparison.complete = json.at("complete").get<bool>();
         comparison.notes = json.at("notes").get<std::vector<std::string>>();
         for (const auto& one : json.at("layers")) {
             Layer layer;
-            layer.number = comparison.layers.size();
+            layer.number = one.value("number", comparison.layers.size());
             layer.name = one.at("name").get<std::string>();
             layer.type = one.at("type").get<std::string>();
             layer.module = one.at("module").get<std::string>();

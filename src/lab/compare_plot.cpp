@@ -136,7 +136,8 @@ void draw_worst(Svg& svg, const Comparison& comparison, double y) {
     y += 16;
     for (const auto& [error, number] : order) {
         const auto& layer = comparison.layers.at(number);
-        svg.text(322, y + 14, ellipsis(fmt::format("{} {} {}", number, layer.type, layer.name), 44),
+        svg.text(322, y + 14,
+                 ellipsis(fmt::format("{} {} {}", layer.number, layer.type, layer.name), 44),
                  "text-anchor=\"end\" fill=\"#223\"");
         for (std::size_t side = 1; side < comparison.sides.size(); ++side) {
             const auto found = cells.find({number, side});

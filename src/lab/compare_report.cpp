@@ -212,6 +212,7 @@ Table tensor_table(const Comparison& comparison) {
                             "nan_mismatches",
                             "infinity_mismatches",
                             "argmax_agreement",
+                            "layout",
                             "reason"}) {
         table.columns.push_back({.key = key, .title = key});
     }
@@ -219,7 +220,7 @@ Table tensor_table(const Comparison& comparison) {
         for (const auto& tensor : result.tensors) {
             Row row;
             row.cells = {Cell(std::uint64_t{result.set}),
-                         Cell(std::uint64_t{result.layer}),
+                         Cell(std::uint64_t{comparison.layers.at(result.layer).number}),
                          Cell(comparison.sides.at(result.side)),
                          Cell(result.cumulative ? "cumulative" : "isolated"),
                          Cell(tensor.tensor),
@@ -248,6 +249,9 @@ Table tensor_table(const Comparison& comparison) {
             } else {
                 row.cells.insert(row.cells.end(), 15, Cell::unavailable("not compared"));
             }
+            row.cells.push_back(!tensor.layout.empty() ? Cell(tensor.layout)
+                                : tensor.difference    ? Cell("row-major")
+                                                       : Cell::unavailable("not compared"));
             row.cells.push_back(tensor.reason.empty() ? Cell::unavailable("it passes")
                                                       : Cell(tensor.reason));
             table.rows.push_back(std::move(row));

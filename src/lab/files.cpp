@@ -74,9 +74,9 @@ std::string plain_words(const Json::exception& error) {
 }
 
 template <class Work>
-auto parsed(const fs::path& path, const Work& work) {
+auto parsed(std::string_view text, const fs::path& path, const Work& work) {
     try {
-        return work(Json::parse(read_file(path)));
+        return work(Json::parse(text));
     } catch (const Json::exception& error) {
         throw Error(Fault::input, fmt::format("'{}' is not what `trocar split` wrote: {}",
                                               path.string(), plain_words(error)));
@@ -141,9 +141,8 @@ std::string layer_json(const Lab& lab, const LabLayer& layer) {
     return text_of(json);
 }
 
-void read_layer(const fs::path& folder, LabLayer& layer) {
-    const auto path = folder / manifest_file;
-    parsed(path, [&](const Json& json) {
+void layer_from_json(std::string_view text, const fs::path& path, LabLayer& layer) {
+    parsed(text, path, [&](const Json& json) {
         if (!json.contains("trocar_layer") || json.at("trocar_layer") != schema) {
             throw Error(Fault::input,
                         fmt::format("'{}' is no layer of a lab of this version", path.string()));
@@ -152,6 +151,10 @@ void read_layer(const fs::path& folder, LabLayer& layer) {
         for (const auto& [output, tolerance] : json.at("tolerance").items()) {
             layer.tolerances[output] = {.rtol = tolerance.at("rtol").get<double>(),
                                         .atol = tolerance.at("atol").get<double>()};
+            if (layer.tolerances[output].rtol < 0 || layer.tolerances[output].atol < 0) {
+                throw Error(Fault::input,
+                            fmt::format("'{}' has a tolerance below 0", path.string()));
+            }
         }
         for (const auto& sample : json.at("samples")) {
             layer.samples.push_back(
@@ -160,6 +163,11 @@ void read_layer(const fs::path& folder, LabLayer& layer) {
         layer.occurrences = json.at("occurrences").get<std::vector<std::string>>();
         return 0;
     });
+}
+
+void read_layer(const fs::path& folder, LabLayer& layer) {
+    const auto path = folder / manifest_file;
+    layer_from_json(read_file(path), path, layer);
 }
 
 fs::path inside(const fs::path& folder, const std::string& name) {
@@ -171,6 +179,23 @@ fs::path inside(const fs::path& folder, const std::string& name) {
                                 folder.string(), name));
     }
     return folder / path;
+}
+
+Value load_elements(const fs::path& path, const Type& type) {
+    const auto shape = type.shape();
+    if (!shape || bits(type.dtype) == 0) {
+        throw Error(Fault::input,
+                    fmt::format("'{}' holds raw elements, and nothing says of which type and shape",
+                                path.filename().string()));
+    }
+    const auto text = read_file(path);
+    const auto size = byte_size(type.dtype, element_count(*shape));
+    if (text.size() != size) {  // before memory is taken for it
+        throw Error(Fault::input,
+                    fmt::format("'{}' has {} bytes instead of {} for {}", path.filename().string(),
+                                text.size(), size, type_text(type)));
+    }
+    return Value::copy(type.dtype, *shape, std::as_bytes(std::span(text)));
 }
 
 Value load_value(const fs::path& layer, const LabValue& value) {
@@ -192,9 +217,7 @@ Value load_value(const fs::path& layer, const LabValue& value) {
                                                   path.string()));
         }
         if (std::string_view(kind) == "bin") {
-            const auto text = read_file(path);
-            return Value::copy(value.type.dtype, value.type.shape().value_or(Shape{}),
-                               std::as_bytes(std::span(text)));
+            return load_elements(path, value.type);
         }
         auto values = load_values(path);
         if (values.size() == 1) {
@@ -224,6 +247,22 @@ std::string result_json(const StoredResult& result) {
     return text_of(json);
 }
 
+StoredResult result_from_json(std::string_view text, const fs::path& path) {
+    return parsed(text, path, [&](const Json& json) {
+        StoredResult result;
+        const auto end = json.at("end").get<std::string>();
+        for (const auto one : ends) {
+            result.end = end == name(one) ? one : result.end;
+        }
+        result.reason = json.at("reason").get<std::string>();
+        result.side = json.at("side").get<std::string>();
+        result.model_sha256 = json.at("model_sha256").get<std::string>();
+        result.seconds = json.at("seconds").get<double>();
+        result.outputs = json.at("outputs").get<std::vector<std::vector<std::string>>>();
+        return result;
+    });
+}
+
 std::optional<StoredResult> read_result(const fs::path& folder) {
     const auto path = folder / result_file;
     std::error_code ignored;
@@ -231,38 +270,15 @@ std::optional<StoredResult> read_result(const fs::path& folder) {
         return std::nullopt;
     }
     try {
-        return parsed(path, [&](const Json& json) {
-            StoredResult result;
-            const auto end = json.at("end").get<std::string>();
-            for (const auto one : ends) {
-                result.end = end == name(one) ? one : result.end;
-            }
-            result.reason = json.at("reason").get<std::string>();
-            result.side = json.at("side").get<std::string>();
-            result.model_sha256 = json.at("model_sha256").get<std::string>();
-            result.seconds = json.at("seconds").get<double>();
-            result.outputs = json.at("outputs").get<std::vector<std::vector<std::string>>>();
-            return std::optional(result);
-        });
+        return result_from_json(read_file(path), path);
     } catch (const Error&) {
         return std::nullopt;  // cut short: it is run again
     }
 }
 
-}  // namespace trocar::lab
-
-namespace trocar {
-
-Lab read_lab(const std::filesystem::path& folder) {
-    using namespace lab;
-    const auto path = folder / manifest_file;
-    std::error_code ignored;
-    if (!std::filesystem::exists(path, ignored)) {
-        throw Error(Fault::input,
-                    fmt::format("'{}' is no lab: it has no manifest", folder.string()),
-                    "`trocar split MODEL FOLDER` makes one");
-    }
-    return parsed(path, [&](const Json& json) {
+Lab lab_from_json(std::string_view text, const fs::path& path) {
+    return parsed(text, path, [&](const Json& json) {
+        const auto folder = path.parent_path();
         if (!json.contains("trocar_lab") || json.at("trocar_lab") != schema) {
             throw Error(Fault::input,
                         fmt::format("'{}' is no lab of this version", folder.string()));
@@ -278,22 +294,43 @@ Lab read_lab(const std::filesystem::path& folder) {
             LabLayer layer;
             layer.number = one.at("number").get<std::size_t>();
             layer.folder = one.at("folder").get<std::string>();
+            (void)inside(folder, layer.folder);
             layer.name = one.at("name").get<std::string>();
             layer.type = one.at("type").get<std::string>();
             layer.module = one.at("module").get<std::string>();
             layer.ops = one.at("ops").get<std::vector<std::string>>();
             layer.error = one.value("error", "");
-            if (layer.error.empty()) {
-                try {
-                    read_layer(inside(folder, layer.folder), layer);
-                } catch (const Error& error) {
-                    layer.error = error.what();
-                }
-            }
             lab.layers.push_back(std::move(layer));
         }
         return lab;
     });
+}
+
+}  // namespace trocar::lab
+
+namespace trocar {
+
+Lab read_lab(const std::filesystem::path& folder) {
+    const auto path = folder / lab::manifest_file;
+    std::error_code ignored;
+    if (!std::filesystem::exists(path, ignored)) {
+        throw Error(Fault::input,
+                    fmt::format("'{}' is no lab: it has no manifest", folder.string()),
+                    "`trocar split MODEL FOLDER` makes one");
+    }
+    auto read = lab::lab_from_json(read_file(path), path);
+    read.folder = folder;
+    for (auto& layer : read.layers) {
+        if (!layer.error.empty()) {
+            continue;
+        }
+        try {
+            lab::read_layer(lab::inside(folder, layer.folder), layer);
+        } catch (const Error& error) {
+            layer.error = error.what();
+        }
+    }
+    return read;
 }
 
 }  // namespace trocar

@@ -19,9 +19,14 @@ inline constexpr const char* result_file = "result.json";
 
 std::string lab_json(const Lab& lab, const SplitOptions& options);
 std::string layer_json(const Lab& lab, const LabLayer& layer);
-// Fills what the layer's own manifest tells. Throws Error(input).
+// What these files hold; `path` is how messages call them. Throw Error(input). A lab is given
+// without what the manifests of its layers tell; a layer is filled with that.
+Lab lab_from_json(std::string_view text, const std::filesystem::path& path);
+void layer_from_json(std::string_view text, const std::filesystem::path& path, LabLayer& layer);
 void read_layer(const std::filesystem::path& folder, LabLayer& layer);
 
+// Elements without a head. Throws Error(input) when they are not as many as the type has.
+Value load_elements(const std::filesystem::path& path, const Type& type);
 // The value of the first file that is there, after its hash was looked at. Throws Error(input) when
 // none is, or it was changed.
 Value load_value(const std::filesystem::path& layer, const LabValue& value);
@@ -53,6 +58,7 @@ struct StoredResult {
     std::vector<std::vector<std::string>> outputs;  // files by sample, relative to the result
 };
 std::string result_json(const StoredResult& result);
+StoredResult result_from_json(std::string_view text, const std::filesystem::path& path);
 std::optional<StoredResult> read_result(const std::filesystem::path& folder);
 
 }  // namespace trocar::lab

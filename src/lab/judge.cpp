@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "lab/outputs.h"
 #include "trocar/compare.h"
 #include "trocar/selector.h"
 
@@ -44,6 +45,9 @@ void judge_tensor(TensorComparison& tensor, const Layer& layer, const Judging& j
         tensor.verdict = tensor.factor <= judging.warn ? Verdict::warn : Verdict::fail;
         tensor.reason = fmt::format("off by {:.3g} at most, {:.3g} times the tolerance", d.max_abs,
                                     tensor.factor);
+    }
+    if (tensor.verdict != Verdict::pass) {
+        tensor.reason += lab::further(tensor.layout);
     }
 }
 

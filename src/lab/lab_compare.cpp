@@ -17,7 +17,6 @@ namespace fs = std::filesystem;
 LayerComparison compare_layer(const Lab& lab, const LabLayer& layer, const std::string& name,
                               std::size_t sample, bool cumulative) {
     LayerComparison result;
-    result.layer = layer.number;
     result.set = sample;
     result.cumulative = cumulative;
     result.end = RunEnd::failed;
@@ -83,19 +82,14 @@ Comparison compare_lab(const Lab& lab, const std::vector<std::string>& names,
     Comparison comparison;
     comparison.sides.push_back(fmt::format("golden, {}", lab.engine));
     comparison.sides.insert(comparison.sides.end(), all.begin(), all.end());
-    std::size_t last = 0;
     for (const auto& layer : lab.layers) {
-        last = std::max(last, layer.number);
-    }
-    comparison.layers.resize(lab.layers.empty() ? 0 : last + 1);
-    for (const auto& layer : lab.layers) {
-        comparison.layers[layer.number] = {layer.number, layer.name, layer.type, layer.module,
-                                           layer.ops};
+        comparison.layers.push_back(
+            {layer.number, layer.name, layer.type, layer.module, layer.ops});
     }
     comparison.complete = true;
-    std::size_t done = 0;
-    for (const auto& layer : lab.layers) {
-        if (progress && !progress(done++, lab.layers.size())) {
+    for (std::size_t i = 0; i < lab.layers.size(); ++i) {
+        const auto& layer = lab.layers[i];
+        if (progress && !progress(i, lab.layers.size())) {
             comparison.complete = false;
             break;
         }
@@ -108,8 +102,9 @@ Comparison compare_lab(const Lab& lab, const std::vector<std::string>& names,
                     if (cumulative && result.reason == "it was not run") {
                         continue;
                     }
+                    result.layer = i;
                     result.side = side;
-                    judge(result, comparison.layers[layer.number], judging);
+                    judge(result, comparison.layers[i], judging);
                     comparison.results.push_back(std::move(result));
                 }
             }

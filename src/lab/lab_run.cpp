@@ -10,6 +10,7 @@
 
 #include "lab/command_side.h"
 #include "lab/files.h"
+#include "lab/outputs.h"
 #include "run/isolate.h"
 #include "trocar/error.h"
 #include "trocar/format.h"
@@ -198,16 +199,36 @@ private:
                 fs::remove_all(work);
                 return;
             }
+            std::vector<Value> outputs;
             try {
-                keep(sample, lab::read_outputs(files.outputs, names, types));
+                outputs = lab::read_outputs(files.outputs, names, types);
+                lab::check_outputs(outputs, names, types);
+                keep(sample, outputs);
             } catch (const Error& error) {
                 result_.end = RunEnd::bad_output;
-                result_.reason = error.what();
+                result_.reason = error.what() + hint(sample, outputs);
                 fs::remove_all(work);
                 return;
             }
             fs::remove_all(work);
         }
+    }
+
+    // Why outputs may have been refused.
+    std::string hint(std::size_t sample, const std::vector<Value>& refused) const {
+        const auto& outputs = layer_.samples[sample].outputs;
+        std::vector<Value> golden;
+        try {
+            for (const auto& output : outputs) {
+                golden.push_back(lab::load_value(folder_, output));
+            }
+        } catch (const Error&) {
+            return {};  // said when they are compared
+        }
+        return lab::refusal_hint(golden, refused, [&](std::size_t i) {
+            const auto found = layer_.tolerances.find(outputs[i].name);
+            return found == layer_.tolerances.end() ? Tolerance{} : found->second;
+        });
     }
 
     // The golden files under further names, or those of what arrives.

@@ -2,9 +2,14 @@
 
 #include <fmt/format.h>
 
+#include "lab/layout.h"
 #include "trocar/statistics.h"
 
 namespace trocar::lab {
+
+std::string further(const std::string& hint) {
+    return hint.empty() ? hint : "; " + hint;
+}
 
 void compare_value(std::vector<TensorComparison>& tensors, const std::string& name, const Value& a,
                    const Value& b, const std::function<Tolerance(const Value&)>& tolerance) {
@@ -17,6 +22,9 @@ void compare_value(std::vector<TensorComparison>& tensors, const std::string& na
         one.factor = std::numeric_limits<double>::infinity();
         one.reason = std::move(reason);
         tensors.push_back(std::move(one));
+    };
+    const auto hint = [&] {
+        return has_statistics(a) ? layout_hint(a, b, tolerance(a)) : std::string();
     };
     if (a.kind() != b.kind()) {
         return differ(fmt::format("{} instead of {}", value_text(b), value_text(a)));
@@ -35,7 +43,8 @@ void compare_value(std::vector<TensorComparison>& tensors, const std::string& na
     if (a.kind() == Value::Kind::none) {
         one.verdict = Verdict::pass;
     } else if (a.dtype() != b.dtype() || a.shape() != b.shape()) {
-        return differ(fmt::format("{} instead of {}", value_text(b), value_text(a)));
+        return differ(fmt::format("{} instead of {}{}", value_text(b), value_text(a),
+                                  further(one.layout = hint())));
     } else if (a.is_tensor() && a.dtype() == DType::string) {
         if (a.string_values() != b.string_values()) {
             return differ("other texts");
@@ -46,8 +55,24 @@ void compare_value(std::vector<TensorComparison>& tensors, const std::string& na
     } else {
         one.by_default = tolerance(a);
         one.difference = difference(a, b, DifferenceOptions{.tolerance = one.by_default});
+        if (!one.difference->within()) {
+            one.layout = hint();
+        }
     }
     tensors.push_back(std::move(one));
+}
+
+std::string refusal_hint(std::span<const Value> reference, std::span<const Value> refused,
+                         const std::function<Tolerance(std::size_t)>& tolerance) {
+    for (std::size_t i = 0; i < reference.size() && i < refused.size(); ++i) {
+        if (reference[i].is_tensor() && refused[i].is_tensor() &&
+            reference[i].shape() != refused[i].shape()) {
+            if (auto hint = layout_hint(reference[i], refused[i], tolerance(i)); !hint.empty()) {
+                return further(hint);
+            }
+        }
+    }
+    return {};
 }
 
 }  // namespace trocar::lab

@@ -114,8 +114,11 @@ void read_lists(const Json& json, Difference& difference) {
         difference.histogram[bin] = count_of(pair[1], "histogram");
     }
     for (const auto& pair : pairs_of(json, "corners")) {
-        difference.corners.push_back(
-            {number_of(pair[0], "corners"), number_of(pair[1], "corners")});
+        const auto& corner = difference.corners.emplace_back(
+            Corner{number_of(pair[0], "corners"), number_of(pair[1], "corners")});
+        if (!(corner.magnitude >= 0) || std::isinf(corner.magnitude) || !(corner.off > 0)) {
+            refuse("has a corner that is none");
+        }
     }
 }
 

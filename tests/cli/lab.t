@@ -90,15 +90,15 @@ input 'x': 'time', 'batch' taken as 1
 input 'h0': 'batch' taken as 1
 input 'c0': 'batch' taken as 1
 [exit 1]
-$ trocar compare models/if.onnx --engine onnxruntime --command 'sleep 60; {model} {outputs}' --time-limit 0.2 --width 120
+$ trocar compare models/if.onnx --engine onnxruntime --command 'sleep 60; {model} {outputs}' --time-limit 2 --width 120
 Layers
                                        ×             Rel
 #  Type  Layer   Verdict       tolerance  Max abs  error  Arriving  SQNR dB  ULP  Off  Worst at  Why
 ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 0  If    choose  INCOMPARABLE         –¹       –¹     –¹        –¹       –¹   –¹   –¹        –¹  the command was not
-                                                                                                 done within 0.2 s
+                                                                                                 done within 2 s
 1  Relu  after   INCOMPARABLE         –¹       –¹     –¹        –¹       –¹   –¹   –¹        –¹  the command was not
-                                                                                                 done within 0.2 s
+                                                                                                 done within 2 s
 ¹ not compared
 not shown: Ampl., Arriving verdict, Cosine, There, Here; --json or a wider terminal has all
 

@@ -67,6 +67,16 @@ trocar: --engine needs a value
   hint: --engine NAME[:PATH][,KEY=VALUE...]: Engine to run on, where it stands, and options for it, such as provider=cuda
 [exit 2]
 
+$ trocar engines --engine onnxruntime --engine=openvino
+trocar: engines takes one --engine, and is given 'onnxruntime', 'openvino'
+  hint: `trocar compare` and `trocar bisect` take several engines
+[exit 2]
+
+$ trocar run no.onnx --engine reference --engine reference
+trocar: run takes one --engine, and is given 'reference', 'reference'
+  hint: `trocar compare` and `trocar bisect` take several engines
+[exit 2]
+
 $ trocar engines --seed 1e3
 trocar: --seed takes a whole number, not '1e3'
 [exit 2]

@@ -95,7 +95,7 @@ with tempfile.TemporaryDirectory() as folder:
                      ("shape", "bad output"), ("dtype", "bad output"), ("nothing", "bad output"),
                      ("hang", "hung"), ("large", "over memory")):
         answer = run("lab", "run", lab, "--command", command(here / "misbehave.py"), "--name", how,
-                     "--jobs", 2, "--time-limit", 60 if how != "hang" else 4,
+                     "--jobs", 2, "--time-limit", 60 if how != "hang" else 12,
                      "--memory-limit", "1G", code=1, env={"MISBEHAVE": f"Relu:{how}"})
         bad = layers(answer)
         expected = sum(layer["type"] == "Relu" for layer in manifest["layers"])
@@ -115,6 +115,26 @@ with tempfile.TemporaryDirectory() as folder:
         assert row["verdict"] == wanted, row
     again = run("compare", saved, "--all", "--rtol", 0.01, code=1)
     assert all(row["verdict"] != "FAIL" for row in layers(again))
+
+    # Channels last: said to be so, whether the shape tells or only the order of raw elements.
+    hint = "looks like a transposed layout (NHWC): matches after perm [0,2,3,1]"
+    answer = run("lab", "run", lab, "--command", command(here / "misbehave.py"), "--name", "nhwc",
+                 code=1, env={"MISBEHAVE": "Relu:nhwc"})
+    assert [row["end"] for row in layers(answer)] == ["bad output"], answer
+    assert hint in layers(answer)[0]["reason"], answer
+    run("lab", "run", lab, "--command", command(here / "misbehave.py"), "--name", "raw_nhwc",
+        env={"MISBEHAVE": "Relu:raw_nhwc"})
+    answer = run("compare", lab, "--all", code=1)
+    for side, verdict in (("nhwc", "INCOMPARABLE"), ("raw_nhwc", "FAIL")):
+        [row] = [r for r in layers(answer) if r["side"] == side and r["type"] == "Relu"]
+        assert row["verdict"] == verdict and hint in row["reason"], row
+        assert all(r["verdict"] == "PASS" for r in layers(answer)
+                   if r["side"] == side and r["type"] != "Relu")
+    [tensor] = [r for r in layers(answer, "tensors") if r["side"] == "raw_nhwc" and r["layer"] == 1]
+    assert tensor["layout"] == hint and tensor["reference_type"] == tensor["found_type"], tensor
+    answer = run("compare", model, "--command", command(here / "misbehave.py"), "--by", "segment",
+                 "--cut", "index:1", "--mode", "isolated", code=1, env={"MISBEHAVE": "Relu:nhwc"})
+    assert hint in layers(answer)[0]["reason"], answer
 
     # Own chain: the error arrives at what comes after.
     run("lab", "run", lab, "--command", command(here / "misbehave.py"), "--name", "off",

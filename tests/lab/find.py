@@ -29,7 +29,7 @@ def scalars(answer):
     return {k: v for section in answer["sections"].values() for k, v in section.items()}
 
 
-def check(label, model, kind, place, graph=None):
+def check(label, model, kind, place, graph=None, inside=None):
     global tried
     tried += 1
     planted, expected = plant.plant(model, kind, place, graph)
@@ -40,8 +40,10 @@ def check(label, model, kind, place, graph=None):
         code, answer = report(["bisect", folder / "a.onnx", "--against", folder / "b.onnx",
                                "-o", folder / "repro"])
         found = scalars(answer).get("layer")
-        if code != 1 or found != expected:
-            failures.append(f"{label}: {kind} in {expected}: found {found}, exit {code}")
+        where = scalars(answer).get("inside")
+        if code != 1 or found != expected or (inside and where != inside):
+            failures.append(f"{label}: {kind} in {expected}: found {found} in {where}, exit {code}; "
+                            f"{answer['notes']}")
             return
         again = subprocess.run([sys.executable, folder / "repro" / "reproduce.py"],
                                capture_output=True, text=True)
@@ -51,17 +53,24 @@ def check(label, model, kind, place, graph=None):
 
 
 rng = np.random.default_rng(1)
-small = {"chain": (plant.make_chain(rng), None), "if": (plant.make_if(rng), plant.branch)}
-for label, (model, graph) in small.items():
+small = {
+    "chain": (plant.make_chain(rng), None, None),
+    "if": (plant.make_if(rng), plant.branch, "If 'choice' then_branch"),
+    "loop": (plant.make_loop(rng), plant.body, "Loop 'rounds' body, iteration 0"),
+    "growing": (plant.make_growing(rng), plant.body, "Loop 'rounds' body, iteration 2"),
+    "scan": (plant.make_scan(rng), plant.body, "Scan 'rounds' body, iteration 2"),
+}
+for label, (model, graph, path) in small.items():
     inside = graph(model) if graph else model.graph
     for kind in plant.DEFECTS:
         where = plant.places(inside, kind)
-        for place in (where if "--all" in sys.argv else [where[0], where[-1]]):
-            check(label, model, kind, place, graph)
+        few = where[-1:] if label == "loop" else sorted({*where[:1], *where[-1:]})
+        for place in (where if "--all" in sys.argv else few):
+            check(label, model, kind, place, graph, path)
 residual = onnx.load(models / "resnet18.onnx")
 for kind in plant.DEFECTS:
-    where = plant.places(residual.graph, kind)
-    check("residual", residual, kind, where[len(where) * 2 // 3])
+    if where := plant.places(residual.graph, kind):
+        check("residual", residual, kind, where[len(where) * 2 // 3])
 
 # Nothing planted: nothing found.
 with tempfile.TemporaryDirectory() as folder:

@@ -1,6 +1,7 @@
 """A runner that does what the environment says to layers whose model holds an op of a type.
 
-    MISBEHAVE=Relu:crash  crash, hang, fail, garbage, shape, dtype, nothing, large, off
+    MISBEHAVE=Relu:crash  crash, hang, fail, garbage, shape, dtype, nothing, large, off, raw, and
+                          with channels last: nhwc, raw_nhwc
 """
 import os
 import pathlib
@@ -44,7 +45,9 @@ for i, value in enumerate(session.run(None, feed)):
         value = value.astype(np.float64)
     if hit and how == "off":
         value = value * np.float32(1.001)
-    if hit and how == "raw":
+    if hit and how in ("nhwc", "raw_nhwc"):
+        value = np.ascontiguousarray(value.transpose(0, 2, 3, 1))
+    if hit and how in ("raw", "raw_nhwc"):
         value.tofile(outputs / f"output_{i}.bin")
         continue
     np.save(path, value)

@@ -83,6 +83,11 @@ def one_weight(graph, node):
     set_constant(graph, node, 1, value)
 
 
+def lower_limit(graph, node):
+    own_constant(graph, node, 2)
+    set_constant(graph, node, 2, np.float32(5))
+
+
 DEFECTS = {
     "epsilon": (wrong_epsilon, lambda n: n.op_type == "BatchNormalization"),
     "transposed": (transposed_weight, lambda n: n.op_type == "Conv"),
@@ -91,6 +96,7 @@ DEFECTS = {
             and attribute(n, "pads").ints[0] > 0),
     "channels": (swapped_channels, lambda n: n.op_type == "Conv"),
     "one": (one_weight, lambda n: n.op_type == "Conv"),
+    "limit": (lower_limit, lambda n: n.op_type == "Clip"),
 }
 
 
@@ -172,3 +178,72 @@ def make_if(rng):
 def branch(model):
     node = next(n for n in model.graph.node if n.op_type == "If")
     return attribute(node, "then_branch").g
+
+
+def value(name, shape, kind=TensorProto.FLOAT):
+    return helper.make_tensor_value_info(name, kind, shape)
+
+
+def make_loop(rng):
+    """A Loop whose body is the chain, back to four channels; three times."""
+    nodes, constants_, last = chain(rng)
+    constants_.append(numpy_helper.from_array(
+        (rng.standard_normal((4, 8, 3, 3)) / 6).astype(np.float32), "w_back"))
+    nodes += [helper.make_node("Conv", [last, "w_back"], ["x_next"], "back", pads=[1, 1, 1, 1]),
+              helper.make_node("Identity", ["again"], ["goes_on"], "same")]
+    body = helper.make_graph(
+        nodes, "body",
+        [value("i", [], TensorProto.INT64), value("again", [], TensorProto.BOOL),
+         value("x", [1, 4, 12, 12])],
+        [value("goes_on", [], TensorProto.BOOL), value("x_next", [1, 4, 12, 12])], constants_)
+    nodes = [helper.make_node("Relu", ["x0"], ["x1"], "first"),
+             helper.make_node("Loop", ["three", "", "x1"], ["y"], "rounds", body=body),
+             helper.make_node("Sigmoid", ["y"], ["z"], "last")]
+    return model_of(nodes, [numpy_helper.from_array(np.int64(3), "three")],
+                    [value("x0", [1, 4, 12, 12])], [value("z", [1, 4, 12, 12])])
+
+
+def make_growing(rng):
+    """A Loop that doubles and clips: a lower limit shows from the third iteration on."""
+    body = helper.make_graph(
+        [helper.make_node("Mul", ["s", "factor"], ["m"], "grow"),
+         helper.make_node("Clip", ["m", "low", "high"], ["s_next"], "clip"),
+         helper.make_node("Less", ["i", "enough"], ["goes_on"], "is_less")],
+        "body",
+        [value("i", [], TensorProto.INT64), value("again", [], TensorProto.BOOL), value("s", [64])],
+        [value("goes_on", [], TensorProto.BOOL), value("s_next", [64]), value("m", [64])],
+        [numpy_helper.from_array(np.float32(0), "low"),
+         numpy_helper.from_array(np.float32(100), "high"),
+         numpy_helper.from_array(np.int64(4), "enough")])
+    nodes = [helper.make_node("Sign", ["positive"], ["one"], "sign"),
+             helper.make_node("Add", ["one", "one"], ["factor"], "two"),
+             helper.make_node("Loop", ["", "yes", "x0"], ["y", "all"], "rounds", body=body),
+             helper.make_node("Sqrt", ["y"], ["z"], "last")]
+    return model_of(nodes, [numpy_helper.from_array(np.bool_(True), "yes")],
+                    [value("x0", [64]), value("positive", [1])],
+                    [value("z", [64]), value("all", ["rounds", 64])])
+
+
+def make_scan(rng):
+    """A Scan along the second axis, backwards, that adds what it is given to twice its state."""
+    body = helper.make_graph(
+        [helper.make_node("Mul", ["s", "factor"], ["m"], "grow"),
+         helper.make_node("Add", ["m", "part"], ["a"], "gather"),
+         helper.make_node("Clip", ["a", "low", "high"], ["s_next"], "clip"),
+         helper.make_node("Identity", ["s_next"], ["seen"], "show")],
+        "body", [value("s", [64]), value("part", [64])],
+        [value("s_next", [64]), value("seen", [64])],
+        [numpy_helper.from_array(np.float32(0), "low"),
+         numpy_helper.from_array(np.float32(100), "high"),
+         numpy_helper.from_array(np.float32(2), "factor")])
+    nodes = [helper.make_node("Relu", ["x0"], ["x1"], "first"),
+             helper.make_node("Scan", ["zero", "x1"], ["y", "all"], "rounds", body=body,
+                              num_scan_inputs=1, scan_input_axes=[1], scan_input_directions=[1]),
+             helper.make_node("Sqrt", ["y"], ["z"], "last")]
+    return model_of(nodes, [numpy_helper.from_array(np.zeros(64, np.float32), "zero")],
+                    [value("x0", [64, 6])], [value("z", [64]), value("all", [6, 64])])
+
+
+def body(model):
+    node = next(n for n in model.graph.node if n.op_type in ("Loop", "Scan"))
+    return attribute(node, "body").g
