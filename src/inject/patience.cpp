@@ -29,8 +29,7 @@ Clocks Clocks::now() {
 
 Clocks Clocks::now_of(pid_t process) {
     clockid_t clock{};
-    return {wall_seconds(),
-            ::clock_getcpuclockid(process, &clock) == 0 ? seconds_of(clock) : 0};
+    return {wall_seconds(), ::clock_getcpuclockid(process, &clock) == 0 ? seconds_of(clock) : 0};
 }
 
 std::string Patience::text() const {

@@ -13,6 +13,7 @@
 #include <bit>
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <cstring>
 
 #include "inject/wire.h"
@@ -175,6 +176,43 @@ private:
     double told_ = 0;
 };
 
+// What this process prints is dropped, while the object is there.
+class Silence {
+public:
+    Silence() {
+        std::fflush(nullptr);
+        const Descriptor nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));
+        for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) {
+            kept_[stream] = Descriptor(::fcntl(stream, F_DUPFD_CLOEXEC, 3));
+            ::dup2(nothing.get(), stream);
+        }
+    }
+    Silence(const Silence&) = delete;
+    Silence& operator=(const Silence&) = delete;
+    ~Silence() {
+        std::fflush(nullptr);
+        for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) {
+            if (kept_[stream].is_open()) {
+                ::dup2(kept_[stream].get(), stream);
+            }
+        }
+    }
+
+private:
+    Descriptor kept_[3];
+};
+
+// Does this child have the golden bits of its parent? Ends it if not.
+void rehearse_here(Injector& injector, Board& board) {
+    const Silence silence;
+    constexpr std::uint64_t none = 0;
+    board.begin(0, {&none, 1});
+    if (!injector.rehearse()) {
+        ::_exit(1);
+    }
+    board.end(0);
+}
+
 [[noreturn]] void serve(Injector& injector, int socket, Board& board) {
     Teller teller(socket, board);
     try {
@@ -182,14 +220,10 @@ private:
             const auto share = unpacked_share(request.text);
             injector.forget_saved();
             if (share.trials.empty()) {
-                constexpr std::uint64_t none = 0;
-                board.begin(0, {&none, 1});
-                if (!injector.rehearse()) {
-                    ::_exit(1);
-                }
-                board.end(0);
+                rehearse_here(injector, board);
+            } else {
+                injector.work(share, teller);
             }
-            injector.work(share, teller);
             teller.done(injector.saved());
         }
     } catch (const Error& e) {
@@ -198,12 +232,6 @@ private:
         teller.fail(Fault::internal, e.what(), "");
     }
     ::_exit(0);
-}
-
-void silence() {
-    const int nothing = ::open("/dev/null", O_RDWR);
-    ::dup2(nothing, STDOUT_FILENO);
-    ::dup2(nothing, STDERR_FILENO);
 }
 
 }  // namespace
@@ -230,8 +258,9 @@ public:
         }
         if (child_ == 0) {
             settle_child(parent);
+            std::optional<Silence> silence;
             if (quiet) {
-                silence();
+                silence.emplace();
             }
             socket_.reset();
             serve(injector, other.get(), board_);
@@ -343,8 +372,7 @@ constexpr double patience_together = 3;
 }  // namespace
 
 Supervisor::Supervisor(Injector& injector)
-    : injector_(injector),
-      patience_(injector.options().time_limit, injector.golden_seconds()) {}
+    : injector_(injector), patience_(injector.options().time_limit, injector.golden_seconds()) {}
 Supervisor::~Supervisor() = default;
 
 void Supervisor::renew(std::unique_ptr<Process>& process, bool quiet) {
@@ -485,12 +513,17 @@ bool Supervisor::rehearse() {
     Nobody nobody;
     const Share nothing{0, 0, {}, true};
     Filter filter(nothing, nobody);
-    Process process(injector_, true);
+    renew(together_, false);
     try {
-        return listen(process, nothing, filter).kind == Ended::Kind::done;
+        if (listen(*together_, nothing, filter).kind == Ended::Kind::done) {
+            saved_ = {};
+            return true;
+        }
     } catch (const Error&) {
-        return false;
+        // It cannot be done in a child.
     }
+    together_.reset();
+    return false;
 }
 
 bool Supervisor::work(const Share& share, Sink& sink) {
