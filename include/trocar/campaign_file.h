@@ -61,6 +61,8 @@ struct CampaignFile {
     double range_margin = 0;
     std::string postprocess;  // commands; empty: none
     std::string metric;
+    std::optional<double> answer_limit;  // seconds that these may take
+    std::vector<std::string> tools;      // libraries that do the same: PATH[,key=value…]
     bool layer_effects = false;
 
     Accelerate accelerate;

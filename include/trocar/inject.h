@@ -49,11 +49,26 @@ using Metric =
 // Makes of the outputs what decisions are taken from, and measured; always as many of them.
 using Postprocess = std::function<std::vector<NamedValue>(const std::vector<NamedValue>& outputs,
                                                           const CampaignInput& input)>;
-// Both by a process that runs `command` in a shell, one for each worker; docs/inject.md says what
-// it is told and answers. They throw Error(input) when it ends, takes over a minute, or answers
-// what makes no sense.
-std::function<Metric()> metric_command(const std::string& command);
-std::function<Postprocess()> postprocess_command(const std::string& command);
+// Makes of an input what the model is run with.
+using PrepareInput = std::function<std::vector<NamedValue>(const CampaignInput& input)>;
+
+// Two of them by a process that runs `command` in a shell, one for each worker; docs/inject.md says
+// what it is told and answers. They throw Error(input) when it ends, or answers what makes no
+// sense. One that gives no answer to outputs of a run with faults for `limit` seconds makes that
+// run a hang; 0: 100 times what the first answer took, and a minute at least.
+std::function<Metric()> metric_command(const std::string& command, double limit = 0);
+std::function<Postprocess()> postprocess_command(const std::string& command, double limit = 0);
+
+// All three by tool libraries (trocar/evaluation.h), in their order. What none of them has is
+// empty.
+struct Evaluations {
+    PrepareInput preprocess = {};  // one thread at a time
+    std::function<Postprocess()> postprocess = {};
+    std::function<Metric()> metric = {};
+};
+// `tools`: PATH[,key=value…] each. Throws as load_tool does, and Error(usage) on one that has none
+// of the three.
+Evaluations load_evaluations(const std::vector<std::string>& tools, std::uint64_t seed);
 
 // What is measured.
 struct Monitoring {
@@ -86,7 +101,7 @@ struct CampaignOptions {
     // by one. Where the engine does not give golden bits in a child, it is not done, and a note
     // says so.
     bool isolate = false;
-    // Seconds that a trial may take with `isolate`; 0: 100 golden runs, and 10 s at least.
+    // Seconds on the wall that a trial may take with `isolate`; 0: as docs/inject.md says.
     double time_limit = 0;
     // Shard `shard` of `shards`: trials whose number leaves that remainder.
     std::uint64_t shard = 0;

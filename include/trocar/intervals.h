@@ -99,6 +99,16 @@ struct WeightedEstimate : RateEstimate {  // `rate` is Hájek's: weights of even
 // event or nothing but events was seen, the interval counts `kish` trials.
 WeightedEstimate weighted_rate(std::span<const WeightedTrial> trials, double confidence);
 
+// A cluster that was drawn with another probability than it has in the population.
+struct WeightedCluster {
+    Cluster of;
+    double weight = 1;  // any multiple of what WeightedTrial has, the same for all
+};
+
+// The ratio of weighted sums, its variance from between clusters. Where nothing shows that, and
+// where a few events show little of it, results count for no more than independent ones would.
+RateEstimate weighted_clustered_rate(std::span<const WeightedCluster> clusters, double confidence);
+
 // --- Which trials
 // ---------------------------------------------------------------------------------
 

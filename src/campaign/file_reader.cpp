@@ -6,6 +6,7 @@
 #include "campaign/yaml.h"
 #include "trocar/campaign_file.h"
 #include "trocar/preprocess.h"
+#include "trocar/tool_library.h"
 #include "util/files.h"
 #include "util/text.h"
 
@@ -290,6 +291,14 @@ Field::Keys keys_of(CampaignFile& c) {
         {"monitors", [&](const Field& f) { read_monitors(c, f); }},
         {"postprocess", [&](const Field& f) { c.postprocess = f.text(); }},
         {"metric", [&](const Field& f) { c.metric = f.text(); }},
+        {"answer_limit", [&](const Field& f) { c.answer_limit = f.number(1e-3, 1e9); }},
+        {"tools",
+         [&](const Field& f) {
+             for (const auto& item : f.items()) {
+                 c.tools.push_back(item.text());
+                 item.parsed([&] { return parse_tool(c.tools.back()); });
+             }
+         }},
         {"layer_effects", [&](const Field& f) { c.layer_effects = f.truth(); }},
         {"accelerate", [&](const Field& f) { read_accelerate(c.accelerate, f); }},
         {"memory", [&](const Field& f) { c.memory = f.bytes(); }},
@@ -313,9 +322,6 @@ void check(const CampaignFile& campaign, const Field& whole) {
     }
     if (!campaign.importance.empty() && (listed || campaign.exhaustive)) {
         whole.fail("importance says how often faults are drawn, and here all of them are tried");
-    }
-    if (!campaign.importance.empty() && campaign.stop_at) {
-        whole.fail("stop_at does not know weights: it cannot be had with importance");
     }
     if (campaign.data && inputs) {
         whole.fail("inputs come either from data or from inputs, not from both");
@@ -373,6 +379,12 @@ CampaignFile read_campaign(const std::filesystem::path& path) {
     if (file.data) {
         stand_from(folder, file.data->path);
         stand_from(folder, file.data->labels);
+    }
+    for (auto& tool : file.tools) {
+        const auto end = std::min(tool.find(','), tool.size());
+        auto library = tool.substr(0, end);
+        stand_from(folder, library);
+        tool = library + tool.substr(end);
     }
     for (auto& faults : file.files) {
         stand_from(folder, faults);

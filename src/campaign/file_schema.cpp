@@ -160,6 +160,9 @@ std::string campaign_schema() {
     },
     "postprocess": {"type": "string", "description": "Command that makes of outputs what decisions are taken from"},
     "metric": {"type": "string", "description": "Command that measures a faulty output"},
+    "answer_limit": {"type": "number", "exclusiveMinimum": 0, "description": "Seconds that these commands may take for an answer"},
+    "tools": {"description": "Tool libraries that prepare inputs, make of outputs what decisions are taken from, or measure: PATH[,key=value…]",
+              "oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
     "layer_effects": {"type": "boolean", "default": false},
     "accelerate": {
       "oneOf": [

@@ -244,9 +244,26 @@ TEST(CampaignFiles, SayHowOftenFaultsAreDrawnAndWhatEndsThem) {
     EXPECT_EQ(canonical_text(again), canonical_text(file));
     EXPECT_THAT(canonical_text(file), HasSubstr("factor: 10"));
     EXPECT_THROW(parse("model: m.onnx\nimportance: [{factor: 2}]\n"), Error);
-    EXPECT_THROW(parse("model: m.onnx\nimportance: [{bits: 1, factor: 2}]\nstop_at: 0.1\n"), Error);
+    EXPECT_EQ(parse("model: m.onnx\nimportance: [{bits: 1, factor: 2}]\nstop_at: 0.1\n").stop_at,
+              0.1);
     EXPECT_THROW(parse("model: m.onnx\nimportance: [{bits: 1, factor: 2}]\ntrials: exhaustive\n"),
                  Error);
+}
+
+TEST(CampaignFiles, KnowToolsByNameAndSettings) {
+    const auto one = parse("model: m\ntools: lib/a.so,scale=2\nanswer_limit: 5\n");
+    EXPECT_THAT(one.tools, ::testing::ElementsAre("lib/a.so,scale=2"));
+    EXPECT_EQ(one.answer_limit, 5);
+    EXPECT_EQ(campaign_text(parse(campaign_text(one))), campaign_text(one));
+    const auto elsewhere = parse("model: m\ntools: ['/x/a.so,scale=2']\nanswer_limit: 5\n");
+    EXPECT_EQ(canonical_text(one), canonical_text(elsewhere));
+    EXPECT_NE(canonical_text(one), canonical_text(parse("model: m\ntools: a.so,scale=3\n")));
+    EXPECT_THAT(refusal("model: m\ntools: [',a=b']\n"), HasSubstr("names no tool library"));
+    const TestFolder folder;
+    std::ofstream(folder / "c.yaml") << "model: m\ntools: [\"lib/a.so,scale=2\", /x/b.so]\n";
+    EXPECT_THAT(
+        read_campaign(folder / "c.yaml").tools,
+        ::testing::ElementsAre((folder.path() / "lib/a.so").string() + ",scale=2", "/x/b.so"));
 }
 
 }  // namespace

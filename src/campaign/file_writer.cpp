@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "campaign/words.h"
 #include "trocar/campaign_file.h"
@@ -213,7 +214,16 @@ void put_inputs(Lines& lines, const CampaignFile& campaign, bool everything) {
     }
 }
 
-void put_measures(Lines& lines, const CampaignFile& campaign) {
+// A tool is known by its name and settings, wherever it stands.
+std::vector<std::string> without_folders(std::vector<std::string> tools) {
+    for (auto& tool : tools) {
+        const auto end = std::min(tool.find(','), tool.size());
+        tool = std::filesystem::path(tool.substr(0, end)).filename().string() + tool.substr(end);
+    }
+    return tools;
+}
+
+void put_measures(Lines& lines, const CampaignFile& campaign, bool everything) {
     lines.open("monitors");
     lines.put("nan", std::string(campaign.nan_everywhere ? "all" : "outputs"));
     lines.put("ranges", word(range_words, campaign.ranges));
@@ -221,6 +231,10 @@ void put_measures(Lines& lines, const CampaignFile& campaign) {
     lines.close();
     lines.put_text("postprocess", campaign.postprocess);
     lines.put_text("metric", campaign.metric);
+    if (campaign.answer_limit) {
+        lines.put("answer_limit", *campaign.answer_limit);
+    }
+    lines.put_list("tools", everything ? campaign.tools : without_folders(campaign.tools));
     lines.put("layer_effects", campaign.layer_effects);
     if (campaign.time_limit) {
         lines.put("time_limit", *campaign.time_limit);
@@ -258,7 +272,7 @@ std::string written(const CampaignFile& campaign, bool everything) {
     put_inputs(lines, campaign, everything);
     put_faults(lines, campaign);
     put_trials(lines, campaign);
-    put_measures(lines, campaign);
+    put_measures(lines, campaign, everything);
     if (everything) {
         put_work(lines, campaign);
     }

@@ -121,50 +121,15 @@ RateEstimate stratified_clusters(const std::vector<Part>& parts, std::uint64_t u
     return estimate;
 }
 
-// Trials that stand for different numbers of faults: the ratio of weighted sums, its variance from
-// between clusters.
+// Trials that stand for different numbers of faults.
 RateEstimate weighted(const std::vector<Part>& parts, const InjectReportOptions& options) {
-    double trials = 0;
-    double events = 0;
-    double weights = 0;
-    double squares = 0;
-    double result_squares = 0;
-    double drawn = 0;
-    const auto each = [&](const auto& visit) {
-        for (const auto& part : parts) {
-            for (std::size_t i = 0; i < part.clusters.size(); ++i) {
-                visit(part.weight * part.weights[i], static_cast<double>(part.clusters[i].trials),
-                      static_cast<double>(part.clusters[i].events));
-            }
+    std::vector<WeightedCluster> clusters;
+    for (const auto& part : parts) {
+        for (std::size_t i = 0; i < part.clusters.size(); ++i) {
+            clusters.push_back({part.clusters[i], part.weight * part.weights[i]});
         }
-    };
-    each([&](double w, double n, double k) {
-        trials += w * n;
-        events += w * k;
-        weights += n > 0 ? w : 0;
-        squares += n > 0 ? w * w : 0;
-        result_squares += w * w * n;
-        drawn += n > 0 ? 1 : 0;
-    });
-    RateEstimate estimate;
-    if (trials <= 0) {
-        estimate.rate = std::numeric_limits<double>::quiet_NaN();
-        return estimate;
     }
-    estimate.rate = events / trials;
-    double residuals = 0;
-    each([&](double w, double n, double k) {
-        const double residual = w * (k - estimate.rate * n);
-        residuals += residual * residual;
-    });
-    estimate.effective = residuals > 0 && drawn > 1 ? estimate.rate * (1 - estimate.rate) * trials *
-                                                          trials / (drawn / (drawn - 1) * residuals)
-                                                    : weights * weights / squares;
-    // A few events show little of the variance: results say no more than independent ones would.
-    estimate.effective = std::min(estimate.effective, trials * trials / result_squares);
-    estimate.interval =
-        score_interval(estimate.rate, estimate.effective, two_sided(options.confidence));
-    return estimate;
+    return weighted_clustered_rate(clusters, options.confidence);
 }
 
 Part joined(const std::vector<Part>& parts) {

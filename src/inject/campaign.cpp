@@ -203,8 +203,8 @@ CampaignSummary Campaign::run(CampaignObserver& observer) {
 
 TrialResult Campaign::replay(const Trial& trial, std::uint64_t input,
                              std::vector<LayerEffect>& effects) {
+    parts_->injector.find_ranges();  // before there is a child, which is to know them
     if (auto* supervisor = parts_->supervisor()) {
-        parts_->injector.find_ranges();
         return supervisor->replay(trial, input, effects);
     }
     return parts_->injector.replay(trial, input, effects);

@@ -8,6 +8,7 @@
 #include <exception>
 #include <thread>
 
+#include "inject/command.h"
 #include "inject/outputs.h"
 #include "trocar/error.h"
 #include "trocar/random.h"
@@ -165,30 +166,43 @@ void Injector::forget_saved() {
     }
 }
 
+GoldenResult Injector::told(const Ready& on) {
+    return {on.number,      on.input.name,
+            on.input.label, on.decision.tops.empty() ? -1 : on.decision.tops[0],
+            on.left_out,    *on.outputs};
+}
+
 TrialResult Injector::result_of(const Ready& on, std::uint64_t trial, const Lane& lane,
                                 std::size_t worker) const {
-    auto outputs = lane.failure.empty() ? outputs_of(circuit_, on.golden, &lane) : on.raw;
+    const auto raw = lane.failure.empty() ? outputs_of(circuit_, on.golden, &lane) : on.raw;
     bool same = true;
     for (const auto id : circuit_.graph().outputs()) {
         same = same && lane.patch(id) == nullptr && circuit_.constant(id) == nullptr;
     }
-    same = same || same_bits(on.raw, outputs);
-    if (same) {
-        outputs = *on.outputs;
-    } else if (!postprocesses_.empty()) {
-        outputs = postprocesses_[worker](outputs, on.input);
+    same = same || same_bits(on.raw, raw);
+    try {
+        const auto outputs = same                     ? *on.outputs
+                             : postprocesses_.empty() ? raw
+                                                      : postprocesses_[worker](raw, on.input);
         if (outputs.size() != on.outputs->size()) {
             throw Error(Fault::input,
                         fmt::format("post-processing makes {} outputs of a run with faults, and {} "
                                     "of the golden one",
                                     outputs.size(), on.outputs->size()));
         }
+        auto result = judge(*on.outputs, on.decision, outputs, same, lane, on.input,
+                            metrics_.empty() ? Metric() : metrics_[worker]);
+        result.trial = trial;
+        result.input = on.number;
+        return result;
+    } catch (const Overdue& e) {
+        if (same) {
+            throw;  // of the golden outputs
+        }
+        auto result = lost(told(on), trial, Outcome::hang, e.how());
+        result.detected = lane.detected;
+        return result;
     }
-    auto result = judge(*on.outputs, on.decision, outputs, same, lane, on.input,
-                        metrics_.empty() ? Metric() : metrics_[worker]);
-    result.trial = trial;
-    result.input = on.number;
-    return result;
 }
 
 // A lane may hold a few whole tensors on its way.
@@ -399,8 +413,7 @@ bool Injector::work(const Share& share, Sink& sink) {
     }
     hire(share.plainly ? 1 : static_cast<std::size_t>(std::max(1, options_.workers)));
     const auto& on = decide_on(share.input);
-    sink.golden({on.number, on.input.name, on.input.label,
-                 on.decision.tops.empty() ? -1 : on.decision.tops[0], on.left_out, *on.outputs});
+    sink.golden(told(on));
     if (on.left_out) {
         return true;
     }

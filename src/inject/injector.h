@@ -94,6 +94,7 @@ private:
     Runner& runner(std::size_t worker) {
         return worker == 0 ? first_runner_ : *others_[worker - 1];
     }
+    static GoldenResult told(const Ready& on);
     TrialResult result_of(const Ready& on, std::uint64_t trial, const Lane& lane,
                           std::size_t worker) const;
     std::size_t lanes_at_once(const Golden& golden) const;

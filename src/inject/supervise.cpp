@@ -13,6 +13,7 @@
 #include <bit>
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <cstring>
 
 #include "inject/wire.h"
@@ -24,11 +25,6 @@
 namespace trocar::inject {
 
 namespace {
-
-double now() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
-        .count();
-}
 
 // Which trials are under way, and since when: written by a child's workers, read by its parent,
 // also after the child's death.
@@ -50,30 +46,37 @@ public:
     void begin(std::size_t worker, std::span<const std::uint64_t> trials) {
         auto* slot = at(worker);
         for (std::size_t i = 0; i < trials.size() && i < lanes_; ++i) {
-            slot[2 + i].store(trials[i], std::memory_order_relaxed);
+            slot[head + i].store(trials[i], std::memory_order_relaxed);
         }
-        slot[1].store(std::bit_cast<std::uint64_t>(now()), std::memory_order_relaxed);
+        const auto now = Clocks::now();
+        slot[1].store(std::bit_cast<std::uint64_t>(now.wall), std::memory_order_relaxed);
+        slot[2].store(std::bit_cast<std::uint64_t>(now.busy), std::memory_order_relaxed);
         slot[0].store(trials.size(), std::memory_order_release);
     }
     void end(std::size_t worker) { at(worker)[0].store(0, std::memory_order_release); }
 
-    // When the one that has been under way for longest began.
-    std::optional<double> oldest() const {
-        std::optional<double> first;
+    // Has one of those under way been so for too long, by the child's clocks? `workers` of it share
+    // the processor's time.
+    bool is_over(const Clocks& now, int workers, const Patience& patience, double factor) const {
         for (std::size_t w = 0; w < slots_; ++w) {
             if (at(w)[0].load(std::memory_order_acquire) > 0) {
-                const auto since = std::bit_cast<double>(at(w)[1].load(std::memory_order_relaxed));
-                first = first ? std::min(*first, since) : since;
+                auto taken =
+                    now - Clocks{std::bit_cast<double>(at(w)[1].load(std::memory_order_relaxed)),
+                                 std::bit_cast<double>(at(w)[2].load(std::memory_order_relaxed))};
+                taken.busy /= std::max(1, workers);
+                if (patience.is_over(taken, factor)) {
+                    return true;
+                }
             }
         }
-        return first;
+        return false;
     }
     std::vector<std::uint64_t> under_way() const {
         std::vector<std::uint64_t> trials;
         for (std::size_t w = 0; w < slots_; ++w) {
             const auto count = at(w)[0].load(std::memory_order_acquire);
             for (std::size_t i = 0; i < count && i < lanes_; ++i) {
-                trials.push_back(at(w)[2 + i].load(std::memory_order_relaxed));
+                trials.push_back(at(w)[head + i].load(std::memory_order_relaxed));
             }
         }
         return trials;
@@ -82,8 +85,9 @@ public:
 private:
     using Word = std::atomic<std::uint64_t>;
     static_assert(Word::is_always_lock_free);
-    std::size_t size() const { return slots_ * (2 + lanes_) * sizeof(Word); }
-    Word* at(std::size_t worker) const { return words_ + worker * (2 + lanes_); }
+    static constexpr std::size_t head = 3;  // number of trials, clocks at their beginning
+    std::size_t size() const { return slots_ * (head + lanes_) * sizeof(Word); }
+    Word* at(std::size_t worker) const { return words_ + worker * (head + lanes_); }
 
     std::size_t lanes_;
     std::size_t slots_;
@@ -115,7 +119,7 @@ public:
         effects_.insert(effects_.end(), effects.begin(), effects.end());
         constexpr std::size_t many = 4096;
         constexpr double often = 0.1;  // seconds
-        if (results_.size() + effects_.size() >= many || now() - told_ >= often) {
+        if (results_.size() + effects_.size() >= many || Clocks::now().wall - told_ >= often) {
             tell_results();
         }
     }
@@ -152,7 +156,7 @@ private:
         message.text = packed(results_, effects_);
         results_.clear();
         effects_.clear();
-        told_ = now();
+        told_ = Clocks::now().wall;
         tell(Told::results, std::move(message));
     }
     void tell(Told what, Message message) {
@@ -172,6 +176,43 @@ private:
     double told_ = 0;
 };
 
+// What this process prints is dropped, while the object is there.
+class Silence {
+public:
+    Silence() {
+        std::fflush(nullptr);
+        const Descriptor nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));
+        for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) {
+            kept_[stream] = Descriptor(::fcntl(stream, F_DUPFD_CLOEXEC, 3));
+            ::dup2(nothing.get(), stream);
+        }
+    }
+    Silence(const Silence&) = delete;
+    Silence& operator=(const Silence&) = delete;
+    ~Silence() {
+        std::fflush(nullptr);
+        for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) {
+            if (kept_[stream].is_open()) {
+                ::dup2(kept_[stream].get(), stream);
+            }
+        }
+    }
+
+private:
+    Descriptor kept_[3];
+};
+
+// Does this child have the golden bits of its parent? Ends it if not.
+void rehearse_here(Injector& injector, Board& board) {
+    const Silence silence;
+    constexpr std::uint64_t none = 0;
+    board.begin(0, {&none, 1});
+    if (!injector.rehearse()) {
+        ::_exit(1);
+    }
+    board.end(0);
+}
+
 [[noreturn]] void serve(Injector& injector, int socket, Board& board) {
     Teller teller(socket, board);
     try {
@@ -179,14 +220,10 @@ private:
             const auto share = unpacked_share(request.text);
             injector.forget_saved();
             if (share.trials.empty()) {
-                constexpr std::uint64_t none = 0;
-                board.begin(0, {&none, 1});
-                if (!injector.rehearse()) {
-                    ::_exit(1);
-                }
-                board.end(0);
+                rehearse_here(injector, board);
+            } else {
+                injector.work(share, teller);
             }
-            injector.work(share, teller);
             teller.done(injector.saved());
         }
     } catch (const Error& e) {
@@ -195,12 +232,6 @@ private:
         teller.fail(Fault::internal, e.what(), "");
     }
     ::_exit(0);
-}
-
-void silence() {
-    const int nothing = ::open("/dev/null", O_RDWR);
-    ::dup2(nothing, STDOUT_FILENO);
-    ::dup2(nothing, STDERR_FILENO);
 }
 
 }  // namespace
@@ -227,8 +258,9 @@ public:
         }
         if (child_ == 0) {
             settle_child(parent);
+            std::optional<Silence> silence;
             if (quiet) {
-                silence();
+                silence.emplace();
             }
             socket_.reset();
             serve(injector, other.get(), board_);
@@ -240,6 +272,7 @@ public:
 
     int socket() const { return socket_.get(); }
     const Board& board() const { return board_; }
+    Clocks clocks() const { return Clocks::now_of(child_); }
     // Its wait status; kills it after so long.
     int end(std::chrono::milliseconds patience) {
         if (child_ > 0) {
@@ -332,10 +365,6 @@ public:
     bool stop() override { return false; }
 };
 
-// Of one trial, unless the user says otherwise.
-double default_limit(double golden_seconds) {
-    return std::max(10.0, 100 * golden_seconds);
-}
 // Trials that go side by side, in a child that has still to compile much, take longer; the limit
 // itself is for the one that is run alone.
 constexpr double patience_together = 3;
@@ -343,9 +372,7 @@ constexpr double patience_together = 3;
 }  // namespace
 
 Supervisor::Supervisor(Injector& injector)
-    : injector_(injector),
-      limit_(injector.options().time_limit > 0 ? injector.options().time_limit
-                                               : default_limit(injector.golden_seconds())) {}
+    : injector_(injector), patience_(injector.options().time_limit, injector.golden_seconds()) {}
 Supervisor::~Supervisor() = default;
 
 void Supervisor::renew(std::unique_ptr<Process>& process, bool quiet) {
@@ -360,9 +387,11 @@ Supervisor::Ended Supervisor::listen(Process& process, const Share& share, Filte
     request.kind = Message::Kind::run;
     request.text = packed(share);
     send_message(process.socket(), request);  // that nobody takes it is seen below
-    const auto limit = share.trials.empty() ? std::max(limit_, default_limit(0))
-                       : share.plainly      ? limit_
-                                            : patience_together * limit_;
+    // A rehearsal has no fault: what the user allows one is not meant for it.
+    const auto patience =
+        share.trials.empty() ? Patience(0, injector_.golden_seconds()) : patience_;
+    const auto factor = share.plainly ? 1 : patience_together;
+    const auto workers = share.plainly ? 1 : injector_.options().workers;
     for (;;) {
         if (filter.stop()) {
             return {Ended::Kind::stopped};
@@ -370,8 +399,7 @@ Supervisor::Ended Supervisor::listen(Process& process, const Share& share, Filte
         pollfd source{process.socket(), POLLIN, 0};
         constexpr int often = 50;  // milliseconds
         if (::poll(&source, 1, often) <= 0) {
-            const auto since = process.board().oldest();
-            if (since && now() - *since > limit) {
+            if (process.board().is_over(process.clocks(), workers, patience, factor)) {
                 process.end({});
                 return {Ended::Kind::hang, "", process.board().under_way()};
             }
@@ -474,11 +502,8 @@ bool Supervisor::work_alone(const Share& share, Filter& filter,
         }
         dangerous_.insert(trial);
         const bool crash = ended.kind == Ended::Kind::crash;
-        const auto given = injector_.options().time_limit;
         filter.lose(trial, crash ? Outcome::crash : Outcome::hang,
-                    crash       ? ended.how
-                    : given > 0 ? fmt::format("over {:g} s", given)
-                                : std::string("over the time limit"));
+                    crash ? ended.how : patience_.text());
     }
     alone_.reset();  // it holds the golden tensors of this input
     return true;
@@ -488,12 +513,17 @@ bool Supervisor::rehearse() {
     Nobody nobody;
     const Share nothing{0, 0, {}, true};
     Filter filter(nothing, nobody);
-    Process process(injector_, true);
+    renew(together_, false);
     try {
-        return listen(process, nothing, filter).kind == Ended::Kind::done;
+        if (listen(*together_, nothing, filter).kind == Ended::Kind::done) {
+            saved_ = {};
+            return true;
+        }
     } catch (const Error&) {
-        return false;
+        // It cannot be done in a child.
     }
+    together_.reset();
+    return false;
 }
 
 bool Supervisor::work(const Share& share, Sink& sink) {

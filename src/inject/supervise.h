@@ -4,6 +4,7 @@
 #include <set>
 
 #include "inject/injector.h"
+#include "inject/patience.h"
 
 namespace trocar::inject {
 
@@ -39,7 +40,7 @@ private:
     bool work_alone(const Share& share, Filter& filter, const std::vector<std::uint64_t>& suspects);
 
     Injector& injector_;
-    double limit_;                       // seconds of one trial
+    Patience patience_;                  // with one trial
     std::unique_ptr<Process> together_;  // runs trials as they come
     std::unique_ptr<Process> alone_;     // runs those that may not end well
     std::set<std::uint64_t> dangerous_;  // crashed or hung with an earlier input

@@ -1,10 +1,13 @@
 #include "inject/verdict.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
 #include "trocar/difference.h"
+#include "trocar/error.h"
 #include "util/elements.h"
 
 namespace trocar::inject {
@@ -211,6 +214,13 @@ TrialResult judge(const std::vector<NamedValue>& golden, const Decision& decisio
     if (metric) {
         auto numbers = metric(golden, faulty, input);
         std::sort(numbers.begin(), numbers.end());
+        const auto twice =
+            std::adjacent_find(numbers.begin(), numbers.end(),
+                               [](const auto& a, const auto& b) { return a.first == b.first; });
+        if (twice != numbers.end()) {
+            throw Error(Fault::input,
+                        fmt::format("there are two metrics named '{}'", twice->first));
+        }
         for (auto& [name, number] : numbers) {
             if (name.empty()) {
                 result.metric = number;

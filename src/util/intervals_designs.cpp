@@ -192,4 +192,40 @@ WeightedEstimate weighted_rate(std::span<const WeightedTrial> trials, double con
     return estimate;
 }
 
+RateEstimate weighted_clustered_rate(std::span<const WeightedCluster> clusters, double confidence) {
+    double trials = 0;
+    double events = 0;
+    double weights = 0;
+    double squares = 0;
+    double result_squares = 0;
+    double drawn = 0;
+    for (const auto& [of, w] : clusters) {
+        const auto n = static_cast<double>(of.trials);
+        trials += w * n;
+        events += w * static_cast<double>(of.events);
+        weights += n > 0 ? w : 0;
+        squares += n > 0 ? w * w : 0;
+        result_squares += w * w * n;
+        drawn += n > 0 ? 1 : 0;
+    }
+    RateEstimate estimate;
+    if (trials <= 0) {
+        estimate.rate = std::numeric_limits<double>::quiet_NaN();
+        return estimate;
+    }
+    estimate.rate = events / trials;
+    double residuals = 0;
+    for (const auto& [of, w] : clusters) {
+        const double residual =
+            w * (static_cast<double>(of.events) - estimate.rate * static_cast<double>(of.trials));
+        residuals += residual * residual;
+    }
+    estimate.effective = residuals > 0 && drawn > 1 ? estimate.rate * (1 - estimate.rate) * trials *
+                                                          trials / (drawn / (drawn - 1) * residuals)
+                                                    : weights * weights / squares;
+    estimate.effective = std::min(estimate.effective, trials * trials / result_squares);
+    estimate.interval = score_interval(estimate.rate, estimate.effective, two_sided(confidence));
+    return estimate;
+}
+
 }  // namespace trocar

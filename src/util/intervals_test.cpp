@@ -303,5 +303,30 @@ TEST(WeightedRate, WithoutEventsCountsKishsTrials) {
     EXPECT_TRUE(std::isnan(weighted_rate({}, 0.95).rate));
 }
 
+TEST(WeightedClusters, AreClustersWhereWeightsAreEqual) {
+    std::vector<Cluster> plain;
+    std::vector<WeightedCluster> heavy;
+    for (std::uint64_t i = 0; i < 200; ++i) {
+        plain.push_back({4, i % 5 == 0 ? i % 4 : 0});
+        heavy.push_back({plain.back(), 7});
+    }
+    const auto expected = clustered_rate(plain, 0.95);
+    const auto found = weighted_clustered_rate(heavy, 0.95);
+    EXPECT_DOUBLE_EQ(expected.rate, found.rate);
+    // One of them takes Student's distribution.
+    EXPECT_NEAR(expected.interval.high, found.interval.high, 1e-3);
+}
+
+TEST(WeightedClusters, CountForNoMoreThanTheirWeightsAllow) {
+    // Many light clusters with events, and a few heavy ones, which decide.
+    std::vector<WeightedCluster> some(1000, {{1, 1}, 0.01});
+    some.insert(some.end(), 20, {{1, 0}, 10});
+    const auto found = weighted_clustered_rate(some, 0.95);
+    EXPECT_NEAR(10.0 / 210, found.rate, 1e-12);
+    EXPECT_LT(found.effective, 25);
+    EXPECT_GT(found.interval.high - found.interval.low, 0.1);
+    EXPECT_TRUE(std::isnan(weighted_clustered_rate({}, 0.95).rate));
+}
+
 }  // namespace
 }  // namespace trocar

@@ -84,3 +84,13 @@ $ trocar inject models/transformer.onnx --fill random --importance 30=50
 trocar: '30=50' says nothing of importance
   hint: write bits:23-30=10 or layer:/conv1/*=5
 [exit 2]
+
+# It may end early: when the weighted interval is narrow enough, as the report has it.
+
+$ trocar inject models/transformer.onnx --fill random --faults 20000 --importance bits:30=20 --stop-at 0.05 --store early.db 2>/dev/null | grep 'stopped early'
+stopped early: the SDC rate is known to ± 0.05
+$ trocar inject report early.db --json 2>/dev/null | python3 -c '
+> import json, sys
+> sdc, = (row for row in json.load(sys.stdin)["tables"]["outcomes"] if row["outcome"] == "SDC-1")
+> print((sdc["estimated_high"] - sdc["estimated_low"]) / 2 <= 0.05, sdc["share"] > sdc["estimated_rate"])'
+True True

@@ -72,6 +72,11 @@ void declare(Args& args, CampaignArguments& a) {
                 "What makes of outputs that from which decisions are taken");
     args.option("--metric", a.metric, "COMMAND",
                 "What measures a faulty output: one number, or several with names");
+    args.option("--tool", a.tools, "LIB[,K=V…]",
+                "A tool library that prepares inputs, does post-processing, or measures");
+    args.option("--answer-limit", a.answer_limit, "SECONDS",
+                "Without an answer of these commands for so long a run is a hang (100 times what "
+                "the first took, and 60 s at least)");
     args.section("How they are run");
     args.choice("--view", a.view, "deployed|source",
                 "The model as the engine runs it, fused, or op by op as in the file");
@@ -254,8 +259,8 @@ void check_numbers(const CampaignArguments& a) {
                     "--faults, --inputs-per-fault and --workers take numbers from 0 on, --together "
                     "and --burst from 1 on");
     }
-    if (a.time_limit < 0) {
-        throw Error(Fault::usage, "--time-limit takes seconds above 0");
+    if (a.time_limit < 0 || a.answer_limit < 0) {
+        throw Error(Fault::usage, "--time-limit and --answer-limit take seconds above 0");
     }
     if (a.audit < 0 || a.audit > 100) {
         throw Error(Fault::usage, "--audit takes percents from 0 to 100");
@@ -321,11 +326,6 @@ CampaignFile campaign_of(const CampaignArguments& a) {
     if (a.stop_at > 0) {
         file.stop_at = a.stop_at;
     }
-    if (!file.importance.empty() && file.stop_at) {
-        throw Error(Fault::usage,
-                    "--stop-at does not know weights: it cannot be had with "
-                    "--importance");
-    }
     if (a.together > 1) {
         file.faults_per_trial = static_cast<int>(a.together);
     }
@@ -345,6 +345,12 @@ CampaignFile campaign_of(const CampaignArguments& a) {
     }
     if (!a.postprocess.empty()) {
         file.postprocess = a.postprocess;
+    }
+    if (a.answer_limit > 0) {
+        file.answer_limit = a.answer_limit;
+    }
+    if (!a.tools.empty()) {
+        file.tools = a.tools;
     }
     for (const auto& word : words(a.without)) {
         switch_off(file.accelerate, word);

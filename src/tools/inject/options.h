@@ -43,6 +43,8 @@ struct CampaignArguments {
     bool layers = false;
     std::string metric;
     std::string postprocess;
+    double answer_limit = 0;
+    std::vector<std::string> tools;
     std::vector<std::string> without;
     std::string memory;
     std::int64_t workers = 0;

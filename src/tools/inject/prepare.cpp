@@ -104,12 +104,49 @@ Monitoring monitoring_of(const CampaignFile& file) {
     monitoring.only_correct = file.only_correct;
     monitoring.layers = file.layer_effects;
     if (!file.metric.empty()) {
-        monitoring.metric = metric_command(file.metric);
+        monitoring.metric = metric_command(file.metric, file.answer_limit.value_or(0));
     }
     if (!file.postprocess.empty()) {
-        monitoring.postprocess = postprocess_command(file.postprocess);
+        monitoring.postprocess =
+            postprocess_command(file.postprocess, file.answer_limit.value_or(0));
     }
     return monitoring;
+}
+
+// What tool libraries do comes after what commands do.
+void take_tools(Prepared& made) {
+    if (made.file.tools.empty()) {
+        return;
+    }
+    const auto tools = load_evaluations(made.file.tools, made.file.seed.value_or(0));
+    auto& monitoring = made.options.monitoring;
+    if (tools.preprocess) {
+        made.inputs.get = [get = made.inputs.get, make = tools.preprocess](std::uint64_t i) {
+            auto input = get(i);
+            input.values = make(input);
+            return input;
+        };
+    }
+    if (tools.postprocess) {
+        monitoring.postprocess = [first = monitoring.postprocess, tools]() -> Postprocess {
+            return [before = first ? first() : Postprocess(), after = tools.postprocess()](
+                       const auto& outputs, const CampaignInput& input) {
+                return after(before ? before(outputs, input) : outputs, input);
+            };
+        };
+    }
+    if (tools.metric) {
+        monitoring.metric = [first = monitoring.metric, tools]() -> Metric {
+            return [one = first ? first() : Metric(), more = tools.metric()](
+                       const auto& golden, const auto& faulty, const CampaignInput& input) {
+                auto all = one ? one(golden, faulty, input) : Metrics();
+                for (auto& metric : more(golden, faulty, input)) {
+                    all.push_back(std::move(metric));
+                }
+                return all;
+            };
+        };
+    }
 }
 
 }  // namespace
@@ -127,6 +164,7 @@ Prepared prepare(CampaignFile file, Context& context) {
     made.options.populations = made.file.populations;
     made.options.sampling = sampling_of(made.file);
     made.options.monitoring = monitoring_of(made.file);
+    take_tools(made);
     made.options.accelerate = made.file.accelerate;
     made.options.inputs_per_fault = made.file.inputs_per_fault;
     made.options.memory_budget = made.file.memory;

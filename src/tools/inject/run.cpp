@@ -121,27 +121,50 @@ public:
         if (!file_.stop_at || trials_.empty()) {
             return false;
         }
-        // Faults and not runs are drawn at random.
-        std::vector<Cluster> clusters;
-        clusters.reserve(trials_.size());
-        for (const auto& [trial, cluster] : trials_) {
-            clusters.push_back(cluster);
-        }
-        const auto rate = clustered_rate(clusters, file_.confidence);
-        reached_ = (rate.interval.high - rate.interval.low) / 2 <= *file_.stop_at;
+        const auto interval = so_far();
+        reached_ = (interval.high - interval.low) / 2 <= *file_.stop_at;
         return reached_;
     }
     bool reached() const { return reached_; }
 
 private:
+    // Of the SDC rate. Faults and not runs are drawn at random.
+    Interval so_far() const {
+        if (file_.importance.empty()) {
+            std::vector<Cluster> clusters;
+            clusters.reserve(trials_.size());
+            for (const auto& [number, tried] : trials_) {
+                clusters.push_back(tried.runs);
+            }
+            return clustered_rate(clusters, file_.confidence).interval;
+        }
+        std::map<std::uint32_t, double> drawn;  // by stratum
+        for (const auto& [number, tried] : trials_) {
+            ++drawn[tried.stratum];
+        }
+        // What a trial stands for: its share of the stratum, of which so many were drawn.
+        std::vector<WeightedCluster> clusters;
+        clusters.reserve(trials_.size());
+        for (const auto& [number, tried] : trials_) {
+            const auto population = campaign_.strata().at(tried.stratum).population;
+            clusters.push_back({tried.runs, tried.weight * static_cast<double>(population) /
+                                                drawn[tried.stratum]});
+        }
+        return weighted_clustered_rate(clusters, file_.confidence).interval;
+    }
     void count(const TrialResult& result) {
         ++runs_;
         const bool sdc = result.outcome == Outcome::sdc;
         sdc_ += sdc ? 1 : 0;
         if (file_.stop_at) {
-            auto& cluster = trials_[result.trial];
-            ++cluster.trials;
-            cluster.events += sdc ? 1 : 0;
+            const auto [tried, fresh] = trials_.try_emplace(result.trial);
+            if (fresh && !file_.importance.empty()) {
+                const auto trial = campaign_.trial(result.trial);
+                tried->second.weight = trial.weight;
+                tried->second.stratum = trial.stratum;
+            }
+            ++tried->second.runs.trials;
+            tried->second.runs.events += sdc ? 1 : 0;
         }
     }
 
@@ -156,7 +179,12 @@ private:
     std::chrono::steady_clock::time_point start_;
     std::uint64_t runs_ = 0;
     std::uint64_t sdc_ = 0;
-    std::map<std::uint64_t, Cluster> trials_;
+    struct Tried {
+        Cluster runs = {};
+        double weight = 1;
+        std::uint32_t stratum = 0;
+    };
+    std::map<std::uint64_t, Tried> trials_;  // where it is to be seen when there are enough
     bool reached_ = false;
 };
 
