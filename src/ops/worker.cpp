@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -19,8 +20,12 @@ namespace {
 
 using nlohmann::json;
 
-// Programs and inputs that are kept for the next visit, at most.
-constexpr double most_kept_bytes = 1.5e9;
+// Programs and inputs that are kept for the next visit take at most this share of the memory.
+constexpr double kept_share = 0.25;
+double most_kept_bytes() {
+    return kept_share * static_cast<double>(::sysconf(_SC_PHYS_PAGES)) *
+           static_cast<double>(::sysconf(_SC_PAGESIZE));
+}
 constexpr std::size_t most_warm_up = 12;
 constexpr double steady = 0.03;
 constexpr double short_call_ns = 100e3;
@@ -256,7 +261,7 @@ private:
         for (const auto& [id, kept] : kept_) {
             all += kept.bytes;
         }
-        while (all > most_kept_bytes && !order_.empty()) {
+        while (all > most_kept_bytes() && !order_.empty()) {
             const auto oldest = kept_.find(order_.front());
             order_.pop_front();
             all -= oldest->second.bytes;
