@@ -384,7 +384,7 @@ CampaignFile read_campaign(const std::filesystem::path& path) {
         const auto end = std::min(tool.find(','), tool.size());
         auto library = tool.substr(0, end);
         stand_from(folder, library);
-        tool = library + tool.substr(end);
+        tool.replace(0, end, library);
     }
     for (auto& faults : file.files) {
         stand_from(folder, faults);
