@@ -123,6 +123,10 @@ std::vector<ModeMix> candidates() {
     return all;
 }
 
+// A mix has to bring sums nearer to their wholes by this much on average than a single mode: with
+// few models it otherwise follows their noise.
+constexpr double worth_of_a_mix = 0.02;
+
 struct Choice {
     ModeMix mix;
     std::size_t models = 0;
@@ -152,8 +156,9 @@ Choice choose(const std::vector<OpModelFacts>& models, const Times& times,
         if (count == 0) {
             continue;
         }
-        // One that more models speak for is to be believed; a mix has to be better than its parts.
-        const auto score = error / static_cast<double>(count) + (mix.share > 0 ? 0.005 : 0);
+        // One that more models speak for is to be believed.
+        const auto score =
+            error / static_cast<double>(count) + (mix.share > 0 ? worth_of_a_mix : 0);
         if (best.models == 0 || count > best.models || (count == best.models && score < least)) {
             best = {mix, count};
             least = score;

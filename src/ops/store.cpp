@@ -73,6 +73,10 @@ Database open_file(const fs::path& path, OpDatabase::Mode mode) {
         database.run(fmt::format("PRAGMA user_version = {}", schema_version));
         all.commit();
     }
+    if (database.integer("SELECT count(*) FROM sqlite_master") == 0) {
+        throw Error(Fault::input, fmt::format("'{}' is empty", path.string()),
+                    "`trocar ops measure MODEL --db FILE` fills it");
+    }
     if (database.integer("PRAGMA application_id") != application) {
         throw Error(Fault::input, fmt::format("'{}' is no database of operators", path.string()));
     }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <chrono>
 #include <memory>
 
 #include "tools/ops/commands.h"
@@ -37,6 +38,7 @@ std::vector<std::function<Target()>> jobs(const Options& options, Context& conte
                                            entry.inputs.end());
                 auto target = ops_tool_parts::prepare(here, entry.path.string(), context);
                 ops_tool_parts::apply(*plan, options, target.how);
+                target.until = plan->target.value_or(0);
                 return target;
             });
         }
@@ -53,6 +55,21 @@ std::vector<std::function<Target()>> jobs(const Options& options, Context& conte
     return all;
 }
 
+// Only as many operators as it takes, the largest first.
+MeasureSummary until_explained(OpDatabase& database, const Target& target) {
+    const auto start = std::chrono::steady_clock::now();
+    const auto rounds = measure_until(database, target.model, target.inputs.values, target.how,
+                                      target.until, std::nullopt);
+    MeasureSummary summary;
+    for (const auto& round : rounds) {
+        summary.measured += round.measured.size();
+    }
+    summary.configurations = summary.measured + rounds.back().left;
+    summary.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return summary;
+}
+
 Report run(const Options& options, Context& context) {
     if (options.models.empty()) {
         throw Error(Fault::usage, "no model to measure");
@@ -63,7 +80,9 @@ Report run(const Options& options, Context& context) {
     std::vector<std::pair<std::string, MeasureSummary>> summaries;
     for (const auto& job : jobs(options, context)) {
         const auto target = job();
-        auto summary = measure(database, target.model, target.inputs.values, target.how);
+        auto summary = target.until > 0
+                           ? until_explained(database, target)
+                           : measure(database, target.model, target.inputs.values, target.how);
         for (const auto& warning : summary.warnings) {
             if (std::find(report.warnings.begin(), report.warnings.end(), warning) ==
                 report.warnings.end()) {

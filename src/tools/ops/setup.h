@@ -29,6 +29,7 @@ struct Target {
     Inputs inputs;
     MeasureOptions how;
     OpModelFacts facts;  // without operators
+    double until = 0;    // percent to be explained; 0: all operators are measured
 };
 Target prepare(const Options& options, const std::string& path, Context& context);
 Target prepare(const Options& options, Model model, const std::string& name, Context& context);
