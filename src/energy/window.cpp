@@ -134,8 +134,8 @@ EnergyDomainWindow energy_counted(const Channel& channel, const Value& before, c
     if (channel.range > 0 && most_watts * seconds > range_joules) {
         return without(
             part,
-            fmt::format("{:.2g} s are too long: the counter of {} begins anew after {:.0f} J, "
-                        "which {:.0f} W take in {:.2g} s, and two wraps cannot be told from "
+            fmt::format("{:.3g} s are too long: the counter of {} begins anew after {:.0f} J, "
+                        "which {:.0f} W take in {:.3g} s, and two wraps cannot be told from "
                         "one",
                         seconds, name, range_joules, most_watts, range_joules / most_watts));
     }
