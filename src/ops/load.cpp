@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 
 #include "trocar/error.h"
 #include "util/samples.h"
@@ -98,14 +99,11 @@ private:
 
 class Cold : public Reuse {
 public:
-    explicit Cold(Survey::Ready ready)
-        : Reuse(std::move(ready)), other_(2 * last_cache_bytes() / sizeof(std::uint64_t), 1) {}
+    explicit Cold(Survey::Ready ready) : Reuse(std::move(ready)), other_(2 * last_cache_bytes()) {}
     double run(std::uint64_t calls) override {
         double spent = 0;
         for (std::uint64_t i = 0; i < calls; ++i) {
-            for (auto& word : other_) {
-                word += i;
-            }
+            std::memset(other_.data(), static_cast<int>(++fill_ & 0x7fU), other_.size());
             const auto start = now_ns();
             call(ready_, ready_.inputs);
             spent += now_ns() - start;
@@ -114,7 +112,8 @@ public:
     }
 
 private:
-    std::vector<std::uint64_t> other_;
+    std::vector<unsigned char> other_;
+    unsigned fill_ = 0;
 };
 
 class InSitu : public Reuse {
