@@ -20,8 +20,9 @@ OpPredictor::Learned::Learned(std::vector<OpSample> given, const OpPeaks& given_
     std::vector<double> targets;
     for (std::size_t i = 0; i < samples.size(); ++i) {
         const OpSample& sample = samples[i];
-        if (!sample.key.empty())
+        if (!sample.key.empty()) {
             by_key.emplace(sample.key, i);
+        }
         missed.push_back(std::log(sample.ns) - model.log_ns(sample.features));
         if (sample.watts > 0) {
             model.columns.append_row(sample.features, model.prior, table.values);
@@ -37,8 +38,9 @@ OpPredictor::Learned::Learned(std::vector<OpSample> given, const OpPeaks& given_
 }
 
 double OpPredictor::Learned::watts(const OpFeatures& features) const {
-    if (!has_watts)
+    if (!has_watts) {
         return 0;
+    }
     std::vector<double> row;
     model.columns.append_row(features, model.prior, row);
     return std::exp(log_watts.predict(row.data()));
@@ -66,8 +68,9 @@ OpPrediction OpPredictor::Learned::estimated(const OpFeatures& features) const {
     auto weights = neighbours.around(features);
     if (weights && calibration.trusts(*weights)) {
         result.how = OpPrediction::How::interpolated;
-        for (auto [sample, weight] : weights->samples)
+        for (auto [sample, weight] : weights->samples) {
             log_ns += calibration.mix() * weight * missed[sample];
+        }
     }
     double half = seen ? calibration.half_width(features.type, result.how, result.distance,
                                                 model.prior.knows_attributes(features))
@@ -84,12 +87,14 @@ OpPredictor::OpPredictor(std::vector<OpSample> samples, const OpPeaks& peaks)
 OpPrediction OpPredictor::predict(const OpFeatures& features, const std::string& key) const {
     if (!key.empty()) {
         auto found = learned_->by_key.find(key);
-        if (found != learned_->by_key.end())
+        if (found != learned_->by_key.end()) {
             return learned_->measured(learned_->samples[found->second]);
+        }
     }
-    if (learned_->samples.empty())
+    if (learned_->samples.empty()) {
         throw Error(Fault::usage, "there are no measured operators to predict from",
                     "measure some first");
+    }
     check_op_features(features, key.empty() ? "of type " + features.type : key);
     return learned_->estimated(features);
 }

@@ -19,8 +19,9 @@ constexpr double least_width = 0.01;  // nothing is predicted to better than 1 %
 // The rank that holds 90 % of what comes next, not of what was seen; with few errors there is none,
 // and the greatest has to do.
 double conformal_quantile(std::vector<double> scores) {
-    if (scores.empty())
+    if (scores.empty()) {
         return 0;
+    }
     std::sort(scores.begin(), scores.end());
     double rank = std::ceil(0.9 * (static_cast<double>(scores.size()) + 1));
     std::size_t at = static_cast<std::size_t>(rank) - 1;
@@ -36,8 +37,9 @@ std::vector<std::size_t> parts_of(const std::vector<OpSample>& samples, std::siz
     }
     std::sort(order.begin(), order.end());
     std::vector<std::size_t> result(samples.size());
-    for (std::size_t i = 0; i < order.size(); ++i)
+    for (std::size_t i = 0; i < order.size(); ++i) {
         result[order[i].second] = i % parts;
+    }
     return result;
 }
 
@@ -47,8 +49,9 @@ double OpCalibration::Errors::expected(const std::string& type, double without) 
     constexpr double mixed = 5;
     double mean = all.count > 0 ? all.sum / all.count : no_idea;
     auto found = types.find(type);
-    if (found == types.end())
+    if (found == types.end()) {
         return mean;
+    }
     double count = found->second.count - (without >= 0 ? 1 : 0);
     double sum = found->second.sum - std::max(without, 0.0);
     return (mixed * mean + sum) / (mixed + count);
@@ -58,27 +61,31 @@ OpCalibration::OpCalibration(const std::vector<OpSample>& samples, const OpPeaks
                              const OpNeighbours& neighbours, const RooflinePrior& prior) {
     std::vector<Withheld> errors = withheld(samples, peaks, neighbours);
     model_errors_.resize(samples.size());
-    for (const Withheld& one : errors)
+    for (const Withheld& one : errors) {
         model_errors_[one.sample] = one.model;
+    }
     choose_cutoff(errors);
     learn_novelty(errors);
     std::vector<Withheld> by_model;
     std::vector<Withheld> by_neighbours;
     std::vector<Withheld> seen;
     for (const Withheld& one : errors) {
-        if (interpolated(one))
+        if (interpolated(one)) {
             by_neighbours.push_back(one);
-        else if (one.seen)
+        } else if (one.seen) {
             by_model.push_back(one);
-        if (one.seen || interpolated(one))
+        }
+        if (one.seen || interpolated(one)) {
             seen.push_back(one);
+        }
     }
     model_ = fitted(samples, by_model.size() < enough ? seen : by_model);
     interpolated_ = fitted(samples, by_neighbours.size() < enough ? seen : by_neighbours);
 
     std::vector<double> strange;
-    for (const OpSample& sample : samples)
+    for (const OpSample& sample : samples) {
         strange.push_back(std::abs(std::log(sample.ns) - prior.log_ns_unseen(sample.features)));
+    }
     unseen_ = std::max(conformal_quantile(strange), no_idea);
     correlate(samples, errors, neighbours);
 }
@@ -87,22 +94,27 @@ std::vector<OpCalibration::Withheld> OpCalibration::withheld(const std::vector<O
                                                              const OpPeaks& peaks,
                                                              const OpNeighbours& neighbours) const {
     std::vector<Withheld> result;
-    if (samples.size() < 2)
+    if (samples.size() < 2) {
         return result;
+    }
     std::size_t parts = std::min(most_parts, samples.size());
     std::vector<std::size_t> part_of = parts_of(samples, parts);
     for (std::size_t part = 0; part < parts; ++part) {
         std::vector<std::size_t> rows;
-        for (std::size_t i = 0; i < samples.size(); ++i)
-            if (part_of[i] != part)
+        for (std::size_t i = 0; i < samples.size(); ++i) {
+            if (part_of[i] != part) {
                 rows.push_back(i);
+            }
+        }
         OpResidualModel model(samples, rows, peaks);
         std::vector<double> missed;
-        for (const OpSample& sample : samples)
+        for (const OpSample& sample : samples) {
             missed.push_back(std::log(sample.ns) - model.log_ns(sample.features));
+        }
         for (std::size_t i = 0; i < samples.size(); ++i) {
-            if (part_of[i] != part)
+            if (part_of[i] != part) {
                 continue;
+            }
             const OpFeatures& features = samples[i].features;
             double measured = std::log(samples[i].ns);
             Withheld one;
@@ -116,8 +128,9 @@ std::vector<OpCalibration::Withheld> OpCalibration::withheld(const std::vector<O
                 one.interpolates = true;
                 one.weights = *weights;
                 one.neighbours = one.model;
-                for (auto [other, weight] : weights->samples)
+                for (auto [other, weight] : weights->samples) {
                     one.neighbours += weight * missed[other];
+                }
             }
             result.push_back(one);
         }
@@ -130,28 +143,34 @@ bool OpCalibration::interpolated(const Withheld& one) const {
 }
 
 bool OpCalibration::trusts(const OpNeighbours::Weights& weights) const {
-    if (weights.width <= cutoff_)
+    if (weights.width <= cutoff_) {
         return true;
+    }
     double error = 0;
-    for (auto [sample, weight] : weights.samples)
+    for (auto [sample, weight] : weights.samples) {
         error += weight * (sample < model_errors_.size() ? model_errors_[sample] : 0);
+    }
     return std::abs(error) > surprise_;
 }
 
 double OpCalibration::error(const Withheld& one) const {
-    if (!interpolated(one))
+    if (!interpolated(one)) {
         return one.model;
+    }
     return one.seen ? mix_ * one.neighbours + (1 - mix_) * one.model : one.neighbours;
 }
 
 // The cut and the mix that would have made the sum of errors least.
 void OpCalibration::choose_cutoff(const std::vector<Withheld>& errors) {
     std::vector<const Withheld*> order;
-    for (const Withheld& one : errors)
-        if (one.interpolates)
+    for (const Withheld& one : errors) {
+        if (one.interpolates) {
             order.push_back(&one);
-    if (order.size() < enough)
+        }
+    }
+    if (order.size() < enough) {
         return;
+    }
     std::stable_sort(order.begin(), order.end(), [](const Withheld* a, const Withheld* b) {
         return a->weights.width < b->weights.width;
     });
@@ -176,8 +195,9 @@ void OpCalibration::choose_cutoff(const std::vector<Withheld>& errors) {
     }
     // What most samples never see is more than noise.
     std::vector<double> usual;
-    for (const Withheld& one : errors)
+    for (const Withheld& one : errors) {
         usual.push_back(std::abs(one.model));
+    }
     auto middle = usual.begin() + static_cast<std::ptrdiff_t>(usual.size() / 2);
     std::nth_element(usual.begin(), middle, usual.end());
     surprise_ = 3 * *middle;
@@ -193,14 +213,16 @@ void OpCalibration::learn_novelty(const std::vector<Withheld>& errors) {
     Errors::Mean seen;
     Errors::Mean fresh;
     for (const Withheld& one : errors) {
-        if (!one.seen)
+        if (!one.seen) {
             continue;
+        }
         Errors::Mean& mean = one.seen_attributes ? seen : fresh;
         mean.sum += std::abs(error(one)) / difficulty(one.distance, true);
         mean.count += 1;
     }
-    if (seen.sum <= 0)
+    if (seen.sum <= 0) {
         return;
+    }
     double usual = seen.sum / seen.count;
     novelty_ = std::max(1.0, (before * usual + fresh.sum) / (before + fresh.count) / usual);
 }
@@ -233,8 +255,9 @@ double OpCalibration::half_width(const std::string& type, OpPrediction::How how,
     double width =
         errors.quantile * errors.expected(type, -1) * difficulty(distance, knows_attributes);
     // Of a type with one sample no error is known: it could not be withheld.
-    if (errors.types.count(type) == 0 && model_.types.count(type) == 0)
+    if (errors.types.count(type) == 0 && model_.types.count(type) == 0) {
         width *= 2;
+    }
     return std::max(width, errors.all.count < 9 ? no_idea : least_width);
 }
 
@@ -244,8 +267,9 @@ void OpCalibration::correlate(const std::vector<OpSample>& samples,
                               const std::vector<Withheld>& errors, const OpNeighbours& neighbours) {
     constexpr double pairs_before = 10;  // that correlate by a half
     std::vector<const Withheld*> of(samples.size(), nullptr);
-    for (const Withheld& one : errors)
+    for (const Withheld& one : errors) {
         of[one.sample] = &one;
+    }
     auto score = [&](const Withheld& one) {
         const std::string& type = samples[one.sample].features.type;
         auto how = interpolated(one) ? OpPrediction::How::interpolated : OpPrediction::How::model;
@@ -259,16 +283,18 @@ void OpCalibration::correlate(const std::vector<OpSample>& samples,
         const Withheld* nearest = nullptr;
         double least = std::numeric_limits<double>::infinity();
         for (std::size_t i : *others) {
-            if (i == one.sample || of[i]->part != one.part || !of[i]->seen)
+            if (i == one.sample || of[i]->part != one.part || !of[i]->seen) {
                 continue;
+            }
             double gap = neighbours.gap(one.sample, i);
             if (gap < least) {
                 least = gap;
                 nearest = of[i];
             }
         }
-        if (nearest == nullptr || !one.seen)
+        if (nearest == nullptr || !one.seen) {
             continue;
+        }
         together += score(one) * score(*nearest);
         alone += (score(one) * score(one) + score(*nearest) * score(*nearest)) / 2;
     }

@@ -22,8 +22,9 @@ struct Outcome {
 OpAccuracy accuracy(const std::vector<Outcome>& outcomes) {
     OpAccuracy result;
     result.count = outcomes.size();
-    if (outcomes.empty())
+    if (outcomes.empty()) {
         return result;
+    }
     std::vector<double> errors;
     double count = static_cast<double>(outcomes.size());
     for (const Outcome& one : outcomes) {
@@ -44,9 +45,11 @@ OpAccuracy accuracy(const std::vector<Outcome>& outcomes) {
 std::vector<OpSample> without(const std::vector<OpSample>& samples,
                               const std::vector<bool>& withheld) {
     std::vector<OpSample> result;
-    for (std::size_t i = 0; i < samples.size(); ++i)
-        if (!withheld[i])
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+        if (!withheld[i]) {
             result.push_back(samples[i]);
+        }
+    }
     return result;
 }
 
@@ -60,8 +63,9 @@ std::vector<std::size_t> parts_of(const std::vector<OpSample>& samples, std::siz
     }
     std::sort(order.begin(), order.end());
     std::vector<std::size_t> result(samples.size());
-    for (std::size_t i = 0; i < order.size(); ++i)
+    for (std::size_t i = 0; i < order.size(); ++i) {
         result[order[i].second] = i % parts;
+    }
     return result;
 }
 
@@ -79,20 +83,23 @@ public:
         constexpr std::size_t few = 40;
         constexpr std::size_t many_parts = 20;
         std::size_t count = samples_.size();
-        if (count < 2)
+        if (count < 2) {
             return;
+        }
         std::size_t parts = count < few ? count : many_parts;
         std::vector<std::size_t> part_of = parts_of(samples_, parts);
         result.operators.resize(count);
         std::vector<Outcome> outcomes;
         for (std::size_t part = 0; part < parts; ++part) {
             std::vector<bool> withheld(count);
-            for (std::size_t i = 0; i < count; ++i)
+            for (std::size_t i = 0; i < count; ++i) {
                 withheld[i] = part_of[i] == part;
+            }
             OpPredictor predictor(without(samples_, withheld), peaks_);
             for (std::size_t i = 0; i < count; ++i) {
-                if (!withheld[i])
+                if (!withheld[i]) {
                     continue;
+                }
                 const OpSample& sample = samples_[i];
                 OpPrediction one = predictor.predict(sample.features, sample.key);
                 result.operators[i] = {sample.key, sample.features.type, sample.ns, one};
@@ -104,20 +111,25 @@ public:
 
     void models(const std::vector<OpModel>& models) {
         std::map<std::string, std::size_t> in_models;
-        for (const OpModel& model : models)
-            for (const std::string& key : keys_of(model))
+        for (const OpModel& model : models) {
+            for (const std::string& key : keys_of(model)) {
                 ++in_models[key];
+            }
+        }
         std::vector<Outcome> outcomes;
         std::vector<Outcome> outcomes_without_hits;
         for (const OpModel& model : models) {
             std::set<std::string> all = keys_of(model);
             std::set<std::string> only_here;
-            for (const std::string& key : all)
-                if (in_models[key] == 1)
+            for (const std::string& key : all) {
+                if (in_models[key] == 1) {
                     only_here.insert(key);
+                }
+            }
             bool known = model.whole_ns > 0 && std::isfinite(model.whole_ns);
-            for (const std::string& key : all)
+            for (const std::string& key : all) {
                 known = known && times_.count(key) != 0;
+            }
             if (!known || all.size() >= samples_.size()) {
                 result.left_aside.push_back(model.name);
                 continue;
@@ -134,23 +146,26 @@ public:
 private:
     static std::set<std::string> keys_of(const OpModel& model) {
         std::set<std::string> keys;
-        for (const auto& [key, count] : model.operators)
+        for (const auto& [key, count] : model.operators) {
             keys.insert(key);
+        }
         return keys;
     }
 
     void add(const OpModel& model, const std::set<std::string>& withhold,
              std::vector<OpEvaluation::Model>& rows, std::vector<Outcome>& outcomes) const {
         std::vector<bool> withheld(samples_.size());
-        for (std::size_t i = 0; i < samples_.size(); ++i)
+        for (std::size_t i = 0; i < samples_.size(); ++i) {
             withheld[i] = withhold.count(samples_[i].key) != 0;
+        }
         OpPredictor predictor(without(samples_, withheld), peaks_);
         OpEvaluation::Model row;
         row.name = model.name;
         row.measured_ns = model.whole_ns;
         row.summed_ns = model.fixed_ns;
-        for (const auto& [key, count] : model.operators)
+        for (const auto& [key, count] : model.operators) {
             row.summed_ns += count * times_.at(key);
+        }
         row.withheld = withhold.size();
         row.predicted = predictor.predict_model(model, features_);
         outcomes.push_back(

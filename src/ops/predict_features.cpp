@@ -33,9 +33,11 @@ struct Means {
     // Texts with few samples would tell the trees the very errors they are to learn.
     std::map<std::string, double> codes(double least) const {
         std::map<std::string, double> result;
-        for (const auto& [text, mean] : of)
-            if (mean.count >= least)
+        for (const auto& [text, mean] : of) {
+            if (mean.count >= least) {
                 result[text] = mean.sum / (mean.count + 2);
+            }
+        }
         return result;
     }
 };
@@ -63,15 +65,17 @@ OpColumns::OpColumns(const std::vector<OpSample>& samples, const std::vector<std
         types.add(features.type, ns - prior.log_ns_unseen(features));
         dtypes.add(features.dtype, ns - prior.log_ns_unseen(features));
         attributes.add(type_and_attributes(features), ns - prior.log_ns(features));
-        for (const auto& [name, value] : features.numbers)
+        for (const auto& [name, value] : features.numbers) {
             ++names[name];
+        }
     }
     types_ = types.codes(1);
     dtypes_ = dtypes.codes(1);
     attributes_ = attributes.codes(6);
     std::vector<std::pair<std::size_t, std::string>> common;
-    for (const auto& [name, count] : names)
+    for (const auto& [name, count] : names) {
         common.emplace_back(rows.size() - count, name);
+    }
     std::sort(common.begin(), common.end());
     common.resize(std::min(common.size(), most_numbers));
     for (const auto& [rarity, name] : common) {
@@ -90,8 +94,9 @@ void OpColumns::append_row(const OpFeatures& features, const RooflinePrior& prio
     double flops = op_flops(features);
     double bytes = op_bytes(features);
     for (double value : {features.macs, features.other_flops, features.input_bytes,
-                         features.weight_bytes, features.output_bytes, bytes})
+                         features.weight_bytes, features.output_bytes, bytes}) {
         values.push_back(std::log1p(value));
+    }
     values.push_back(std::log((flops + 1) / (bytes + 1)));
     values.push_back(prior.log_work(features));
     values.push_back(code(types_, features.type));
@@ -100,8 +105,9 @@ void OpColumns::append_row(const OpFeatures& features, const RooflinePrior& prio
     values.resize(start + count(), TreeTable::missing);
     for (const auto& [name, value] : features.numbers) {
         auto found = numbers_.find(name);
-        if (found == numbers_.end())
+        if (found == numbers_.end()) {
             continue;
+        }
         double* at = values.data() + start + found->second;
         at[0] = log_size(value);
         at[1] = log_waste(value, 8);
@@ -124,8 +130,9 @@ OpResidualModel::OpResidualModel(const std::vector<OpSample>& samples,
 }
 
 double OpResidualModel::log_ns(const OpFeatures& features) const {
-    if (!prior.knows(features))
+    if (!prior.knows(features)) {
         return prior.log_ns_unseen(features);
+    }
     std::vector<double> row;
     row.reserve(columns.count());
     columns.append_row(features, prior, row);

@@ -25,17 +25,19 @@ public:
         double by_type = exact ? 0 : correlation_;
         double rest = std::sqrt(1 - by_type) * deviation;
         together_[of.type] += std::sqrt(by_type) * deviation;
-        if (exact || knows_attributes)
+        if (exact || knows_attributes) {
             alone_ += rest * rest;
-        else
+        } else {
             together_[of.type + '\n' + of.attributes] += rest;
+        }
     }
 
     // Half of the 90 % interval, as log of high / sum.
     double half_width(double sum) const {
         double variance = alone_;
-        for (const auto& [what, deviation] : together_)
+        for (const auto& [what, deviation] : together_) {
             variance += deviation * deviation;
+        }
         return sum > 0 ? 1.6449 * std::sqrt(variance) / sum : 0;
     }
 
@@ -51,25 +53,28 @@ OpModelPrediction OpPredictor::predict_model(
     const OpModel& model, const std::map<std::string, OpFeatures>& features) const {
     std::map<std::string, double> counts;  // one key called from two places has one error
     for (const auto& [key, count] : model.operators) {
-        if (!std::isfinite(count) || count < 0)
+        if (!std::isfinite(count) || count < 0) {
             throw Error(Fault::usage,
                         fmt::format("the model {} calls {} {} times", model.name, key, count));
+        }
         counts[key] += count;
     }
-    if (!std::isfinite(model.fixed_ns) || model.fixed_ns < 0)
+    if (!std::isfinite(model.fixed_ns) || model.fixed_ns < 0) {
         throw Error(Fault::usage, fmt::format("the model {} has a fixed time of {} ns", model.name,
                                               model.fixed_ns));
+    }
     OpModelPrediction result;
     SumOfErrors errors(learned_->calibration.correlation());
     bool power_known = true;
     for (const auto& [key, count] : counts) {
         auto told = features.find(key);
         auto measured = learned_->by_key.find(key);
-        if (told == features.end() && measured == learned_->by_key.end())
+        if (told == features.end() && measured == learned_->by_key.end()) {
             throw Error(Fault::usage,
                         fmt::format("the model {} calls {}, which was not measured and of which "
                                     "nothing is known",
                                     model.name, key));
+        }
         const OpFeatures& of = measured != learned_->by_key.end()
                                    ? learned_->samples[measured->second].features
                                    : told->second;
@@ -81,12 +86,14 @@ OpModelPrediction OpPredictor::predict_model(
         (one.how == OpPrediction::How::exact          ? result.exact
          : one.how == OpPrediction::How::interpolated ? result.interpolated
                                                       : result.model) += ns;
-        if (one.far)
+        if (one.far) {
             result.far += ns;
+        }
         errors.add(of, one, learned_->model.prior.knows_attributes(of), count);
     }
-    if (!power_known)
+    if (!power_known) {
         result.joules = 0;
+    }
     double half = errors.half_width(result.ns);
     double sum = result.ns;
     result.ns += model.fixed_ns;
@@ -95,8 +102,9 @@ OpModelPrediction OpPredictor::predict_model(
     if (result.ns > 0) {
         result.fixed = model.fixed_ns;
         for (double* share :
-             {&result.exact, &result.interpolated, &result.model, &result.fixed, &result.far})
+             {&result.exact, &result.interpolated, &result.model, &result.fixed, &result.far}) {
             *share /= result.ns;
+        }
     }
     return result;
 }

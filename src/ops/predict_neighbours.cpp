@@ -20,19 +20,22 @@ double log_size(double value) {
 template <class Values>
 double length(const Values& a, const Values& b) {
     double sum = 0;
-    for (std::size_t i = 0; i < a.size(); ++i)
+    for (std::size_t i = 0; i < a.size(); ++i) {
         sum += (a[i] - b[i]) * (a[i] - b[i]);
+    }
     return std::sqrt(sum);
 }
 
 std::string group_of(const OpFeatures& features) {
     std::string text = features.type + '\n' + features.attributes + '\n' + features.dtype;
     std::vector<std::string> names;
-    for (const auto& [name, value] : features.numbers)
+    for (const auto& [name, value] : features.numbers) {
         names.push_back(name);
+    }
     std::sort(names.begin(), names.end());
-    for (const std::string& name : names)
+    for (const std::string& name : names) {
         text += '\n' + name;
+    }
     return text;
 }
 
@@ -41,22 +44,28 @@ bool solve(std::vector<std::vector<double>>& rows) {
     std::size_t n = rows.size();
     for (std::size_t i = 0; i < n; ++i) {
         std::size_t pivot = i;
-        for (std::size_t below = i + 1; below < n; ++below)
-            if (std::abs(rows[below][i]) > std::abs(rows[pivot][i]))
+        for (std::size_t below = i + 1; below < n; ++below) {
+            if (std::abs(rows[below][i]) > std::abs(rows[pivot][i])) {
                 pivot = below;
-        if (std::abs(rows[pivot][i]) < 1e-12)
+            }
+        }
+        if (std::abs(rows[pivot][i]) < 1e-12) {
             return false;
+        }
         std::swap(rows[i], rows[pivot]);
         for (std::size_t other = 0; other < n; ++other) {
-            if (other == i)
+            if (other == i) {
                 continue;
+            }
             double factor = rows[other][i] / rows[i][i];
-            for (std::size_t column = i; column <= n; ++column)
+            for (std::size_t column = i; column <= n; ++column) {
                 rows[other][column] -= factor * rows[i][column];
+            }
         }
     }
-    for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t i = 0; i < n; ++i) {
         rows[i][n] /= rows[i][i];
+    }
     return true;
 }
 
@@ -71,11 +80,14 @@ OpNeighbours::OpNeighbours(const std::vector<OpSample>& samples) {
         types_[samples[i].features.type].push_back(i);
     }
     std::vector<double> gaps;
-    for (std::size_t i = 0; i < samples.size(); ++i)
-        if (types_[samples[i].features.type].size() > 1)
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+        if (types_[samples[i].features.type].size() > 1) {
             gaps.push_back(nearest(samples[i].features, i));
-    if (gaps.empty())
+        }
+    }
+    if (gaps.empty()) {
         return;
+    }
     std::nth_element(gaps.begin(), gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2),
                      gaps.end());
     // A grid of samples side by side does not make its neighbourhood a strange place.
@@ -94,10 +106,12 @@ OpNeighbours::Point OpNeighbours::point(const OpFeatures& features) const {
     result.dtype = text(features.dtype);
     std::vector<std::pair<std::string, double>> numbers = features.numbers;
     std::sort(numbers.begin(), numbers.end());
-    for (const auto& [name, value] : numbers)
+    for (const auto& [name, value] : numbers) {
         result.sizes.push_back(log_size(value));
-    if (numbers.empty())
+    }
+    if (numbers.empty()) {
         result.sizes.assign(result.totals.begin(), result.totals.end());
+    }
     return result;
 }
 
@@ -106,30 +120,36 @@ OpNeighbours::Point OpNeighbours::point(const OpFeatures& features) const {
 std::optional<OpNeighbours::Weights> OpNeighbours::around(const OpFeatures& features,
                                                           std::size_t skip) const {
     auto group = groups_.find(group_of(features));
-    if (group == groups_.end())
+    if (group == groups_.end()) {
         return std::nullopt;
+    }
     Point at = point(features);
     std::vector<std::pair<double, std::size_t>> near;
-    for (std::size_t i : group->second)
-        if (i != skip)
+    for (std::size_t i : group->second) {
+        if (i != skip) {
             near.emplace_back(length(at.sizes, points_[i].sizes), i);
-    if (near.empty())
+        }
+    }
+    if (near.empty()) {
         return std::nullopt;
+    }
     std::size_t count = std::min(near.size(), most_neighbours);
     std::partial_sort(near.begin(), near.begin() + static_cast<std::ptrdiff_t>(count), near.end());
     near.resize(count);
 
     std::vector<std::vector<double>> rows(count + 1, std::vector<double>(count + 2, 1.0));
     for (std::size_t i = 0; i < count; ++i) {
-        for (std::size_t k = 0; k < count; ++k)
+        for (std::size_t k = 0; k < count; ++k) {
             rows[i][k] = i == k
                              ? -nugget
                              : length(points_[near[i].second].sizes, points_[near[k].second].sizes);
+        }
         rows[i][count + 1] = near[i].first;
     }
     rows[count][count] = 0;
-    if (!solve(rows))
+    if (!solve(rows)) {
         return std::nullopt;
+    }
 
     Weights result;
     double variance = rows[count][count + 1];
@@ -138,12 +158,14 @@ std::optional<OpNeighbours::Weights> OpNeighbours::around(const OpFeatures& feat
         double weight = rows[i][count + 1];
         result.samples.emplace_back(near[i].second, weight);
         variance += weight * near[i].first;
-        for (std::size_t k = 0; k < centre.size(); ++k)
+        for (std::size_t k = 0; k < centre.size(); ++k) {
             centre[k] += weight * points_[near[i].second].sizes[k];
+        }
     }
     // Inside of the hull, the weights bring the neighbours to where the operator is.
-    if (length(centre, at.sizes) > 0.1 + 0.35 * near[0].first)
+    if (length(centre, at.sizes) > 0.1 + 0.35 * near[0].first) {
         return std::nullopt;
+    }
     result.width = std::sqrt(std::max(variance, 0.0));
     return result;
 }
@@ -158,15 +180,21 @@ double OpNeighbours::apart(const Point& at, std::size_t sample) const {
 double OpNeighbours::nearest(const OpFeatures& features, std::size_t skip) const {
     Point at = point(features);
     double least = std::numeric_limits<double>::infinity();
-    if (const auto* same = of_type(features))
-        for (std::size_t i : *same)
-            if (i != skip)
+    if (const auto* same = of_type(features)) {
+        for (std::size_t i : *same) {
+            if (i != skip) {
                 least = std::min(least, apart(at, i));
-    if (std::isfinite(least))
+            }
+        }
+    }
+    if (std::isfinite(least)) {
         return least;
-    for (std::size_t i = 0; i < points_.size(); ++i)
-        if (i != skip)
+    }
+    for (std::size_t i = 0; i < points_.size(); ++i) {
+        if (i != skip) {
             least = std::min(least, apart(at, i));
+        }
+    }
     // Another type is far, whatever its sizes.
     return std::isfinite(least) ? least + 10 * unit_ : 10 * unit_;
 }

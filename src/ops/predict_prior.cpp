@@ -12,25 +12,29 @@ namespace trocar {
 namespace {
 
 double quantile(std::vector<double> values, double share) {
-    if (values.empty())
+    if (values.empty()) {
         return 0;
+    }
     std::sort(values.begin(), values.end());
     return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5)];
 }
 
 // Solves the 3 x 3 system by elimination; the ridge on its diagonal keeps it regular.
 std::array<double, 3> solved(std::array<std::array<double, 4>, 3> rows) {
-    for (std::size_t i = 0; i < 3; ++i)
+    for (std::size_t i = 0; i < 3; ++i) {
         for (std::size_t below = i + 1; below < 3; ++below) {
             double factor = rows[below][i] / rows[i][i];
-            for (std::size_t column = i; column < 4; ++column)
+            for (std::size_t column = i; column < 4; ++column) {
                 rows[below][column] -= factor * rows[i][column];
+            }
         }
+    }
     std::array<double, 3> result{};
     for (std::size_t i = 3; i-- > 0;) {
         double rest = rows[i][3];
-        for (std::size_t column = i + 1; column < 3; ++column)
+        for (std::size_t column = i + 1; column < 3; ++column) {
             rest -= rows[i][column] * result[column];
+        }
         result[i] = rest / rows[i][i];
     }
     return result;
@@ -52,33 +56,41 @@ double op_bytes(const OpFeatures& features) {
 }
 
 OpPeaks estimated_peaks(const std::vector<OpSample>& samples, const OpPeaks& given) {
-    for (double peak : {given.flops, given.bytes, given.dispatch_ns})
-        if (!std::isfinite(peak) || peak < 0)
+    for (double peak : {given.flops, given.bytes, given.dispatch_ns}) {
+        if (!std::isfinite(peak) || peak < 0) {
             throw Error(Fault::usage, fmt::format("a peak of the machine is {}", peak));
+        }
+    }
     OpPeaks peaks = given;
     std::vector<double> flops;
     std::vector<double> bytes;
     std::vector<double> times;
     for (const OpSample& sample : samples) {
         times.push_back(sample.ns);
-        if (op_flops(sample.features) > 0)
+        if (op_flops(sample.features) > 0) {
             flops.push_back(op_flops(sample.features) / sample.ns * 1e9);
-        if (op_bytes(sample.features) > 0)
+        }
+        if (op_bytes(sample.features) > 0) {
             bytes.push_back(op_bytes(sample.features) / sample.ns * 1e9);
+        }
     }
     // Where nothing was computed or moved, the rate never matters: any will do.
-    if (peaks.flops == 0)
+    if (peaks.flops == 0) {
         peaks.flops = flops.empty() ? 1e9 : quantile(flops, 0.97);
-    if (peaks.bytes == 0)
+    }
+    if (peaks.bytes == 0) {
         peaks.bytes = bytes.empty() ? 1e9 : quantile(bytes, 0.97);
+    }
     if (peaks.dispatch_ns == 0 && !times.empty()) {
         double fast = quantile(times, 0.1);
         double rest = fast;
-        for (const OpSample& sample : samples)
-            if (sample.ns <= fast)
+        for (const OpSample& sample : samples) {
+            if (sample.ns <= fast) {
                 rest = std::min(
                     rest, sample.ns - 1e9 * std::max(op_flops(sample.features) / peaks.flops,
                                                      op_bytes(sample.features) / peaks.bytes));
+            }
+        }
         // The prior must stay positive for operators without work.
         peaks.dispatch_ns = std::max(rest, 0.01 * fast);
     }
@@ -99,11 +111,13 @@ RooflinePrior::RooflinePrior(const std::vector<OpSample>& samples,
         attributes[{features.type, features.dtype, features.attributes}].push_back(&sample);
     }
     all_ = fitted(all, Scales{}, 0.1);
-    for (const auto& [type, of_type] : types)
+    for (const auto& [type, of_type] : types) {
         types_[type] = fitted(of_type, all_, 0.1);
+    }
     // Of one type attributes are many and their samples few: these have to want it more.
-    for (const auto& [key, of_key] : attributes)
+    for (const auto& [key, of_key] : attributes) {
         attributes_[key] = fitted(of_key, types_[{key[0], key[1]}], 5.0);
+    }
 }
 
 std::array<double, 3> RooflinePrior::parts(const OpFeatures& features) const {
@@ -134,8 +148,9 @@ RooflinePrior::Scales RooflinePrior::fitted(const std::vector<const OpSample*>& 
                 by_flops ? 0 : std::exp(scales[2]) * part[2] / whole,
             };
             for (std::size_t i = 0; i < 3; ++i) {
-                for (std::size_t k = 0; k < 3; ++k)
+                for (std::size_t k = 0; k < 3; ++k) {
                     normal[i][k] += weight * slope[i] * slope[k];
+                }
                 normal[i][3] += weight * slope[i] * error;
             }
         }
@@ -145,16 +160,18 @@ RooflinePrior::Scales RooflinePrior::fitted(const std::vector<const OpSample*>& 
             scales[i] += std::clamp(step[i], -1.0, 1.0);
             greatest = std::max(greatest, std::abs(step[i]));
         }
-        if (greatest < 1e-6)
+        if (greatest < 1e-6) {
             break;
+        }
     }
     return scales;
 }
 
 double RooflinePrior::log_ns(const OpFeatures& features) const {
     auto same = attributes_.find({features.type, features.dtype, features.attributes});
-    if (same != attributes_.end())
+    if (same != attributes_.end()) {
         return std::log(scaled(parts(features), same->second));
+    }
     auto found = types_.find({features.type, features.dtype});
     return std::log(scaled(parts(features), found == types_.end() ? all_ : found->second));
 }

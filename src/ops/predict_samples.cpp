@@ -20,11 +20,13 @@ void check(const OpSample& sample) {
         throw Error(Fault::usage,
                     fmt::format("the operator {} has a {} of {}", name_of(sample), what, value));
     };
-    if (!std::isfinite(sample.ns) || sample.ns <= 0)
+    if (!std::isfinite(sample.ns) || sample.ns <= 0) {
         refuse("time", sample.ns);
+    }
     auto amount = [&](std::string_view what, double value) {
-        if (!std::isfinite(value) || value < 0)
+        if (!std::isfinite(value) || value < 0) {
             refuse(what, value);
+        }
     };
     amount("spread", sample.spread);
     amount("power", sample.watts);
@@ -50,14 +52,16 @@ double median(std::vector<double> values) {
 // One sample for several of the same key.
 OpSample merged(const OpSample* first, const OpSample* last) {
     OpSample result = *first;
-    if (last - first == 1)
+    if (last - first == 1) {
         return result;
+    }
     std::vector<double> times;
     std::vector<double> watts;
     for (const OpSample* one = first; one != last; ++one) {
         times.push_back(one->ns);
-        if (one->watts > 0)
+        if (one->watts > 0) {
             watts.push_back(one->watts);
+        }
         result.spread = std::max(result.spread, one->spread);
     }
     result.ns = median(times);
@@ -69,17 +73,19 @@ OpSample merged(const OpSample* first, const OpSample* last) {
 
 void check_op_features(const OpFeatures& features, const std::string& name) {
     auto check_one = [&](std::string_view what, double value, bool may_be_negative) {
-        if (!std::isfinite(value) || (value < 0 && !may_be_negative))
+        if (!std::isfinite(value) || (value < 0 && !may_be_negative)) {
             throw Error(Fault::usage,
                         fmt::format("the operator {} has a number {} of {}", name, what, value));
+        }
     };
     check_one("of MACs", features.macs, false);
     check_one("of other operations", features.other_flops, false);
     check_one("of input bytes", features.input_bytes, false);
     check_one("of weight bytes", features.weight_bytes, false);
     check_one("of output bytes", features.output_bytes, false);
-    for (const auto& [what, value] : features.numbers)
+    for (const auto& [what, value] : features.numbers) {
         check_one(what, value, true);
+    }
 }
 
 std::vector<OpSample> checked_op_samples(std::vector<OpSample> samples) {
@@ -92,8 +98,9 @@ std::vector<OpSample> checked_op_samples(std::vector<OpSample> samples) {
     const OpSample* end = samples.data() + samples.size();
     for (const OpSample* one = samples.data(); one != end;) {
         const OpSample* next = one + 1;
-        while (next != end && !one->key.empty() && next->key == one->key)
+        while (next != end && !one->key.empty() && next->key == one->key) {
             ++next;
+        }
         result.push_back(merged(one, next));
         one = next;
     }

@@ -23,18 +23,21 @@ std::vector<double> bounds_of(std::vector<double> values) {
         return low == TreeTable::missing ? std::nextafter(low, 0.0) : low + (high - low) / 2;
     };
     if (distinct.size() <= most_bins) {
-        for (std::size_t i = 1; i < distinct.size(); ++i)
+        for (std::size_t i = 1; i < distinct.size(); ++i) {
             bounds.push_back(between(distinct[i - 1], distinct[i]));
+        }
         return bounds;
     }
     for (std::size_t bin = 1; bin < most_bins; ++bin) {
         double value = values[bin * values.size() / most_bins];
         auto at = std::lower_bound(distinct.begin(), distinct.end(), value);
-        if (at == distinct.begin())
+        if (at == distinct.begin()) {
             continue;
+        }
         double bound = between(*(at - 1), *at);
-        if (bounds.empty() || bound > bounds.back())
+        if (bounds.empty() || bound > bounds.back()) {
             bounds.push_back(bound);
+        }
     }
     return bounds;
 }
@@ -50,16 +53,19 @@ std::vector<BinnedColumn> binned(const TreeTable& table) {
     std::vector<BinnedColumn> result;
     std::vector<double> values(table.rows());
     for (std::size_t column = 0; column < table.columns; ++column) {
-        for (std::size_t row = 0; row < values.size(); ++row)
+        for (std::size_t row = 0; row < values.size(); ++row) {
             values[row] = table.row(row)[column];
+        }
         BinnedColumn made{static_cast<std::uint32_t>(column), bounds_of(values), {}};
-        if (made.bounds.empty())
+        if (made.bounds.empty()) {
             continue;
+        }
         made.bins.reserve(values.size());
-        for (double value : values)
+        for (double value : values) {
             made.bins.push_back(static_cast<std::uint8_t>(
                 std::lower_bound(made.bounds.begin(), made.bounds.end(), value) -
                 made.bounds.begin()));
+        }
         result.push_back(std::move(made));
     }
     return result;
@@ -91,13 +97,17 @@ public:
     void grow(int tree, const std::vector<double>& residuals) {
         auto at = static_cast<std::uint64_t>(tree);
         drawn_.clear();
-        for (std::size_t i = 0; i < columns_.size(); ++i)
-            if (draw(options_.seed, at, i) < options_.column_share)
+        for (std::size_t i = 0; i < columns_.size(); ++i) {
+            if (draw(options_.seed, at, i) < options_.column_share) {
                 drawn_.push_back(&columns_[i]);
+            }
+        }
         std::vector<std::uint32_t> rows;
-        for (std::size_t i = 0; i < residuals.size(); ++i)
-            if (draw(options_.seed, at, (std::uint64_t{1} << 32) + i) < options_.row_share)
+        for (std::size_t i = 0; i < residuals.size(); ++i) {
+            if (draw(options_.seed, at, (std::uint64_t{1} << 32) + i) < options_.row_share) {
                 rows.push_back(static_cast<std::uint32_t>(i));
+            }
+        }
         trees_.roots_.push_back(static_cast<std::uint32_t>(trees_.nodes_.size()));
         trees_.nodes_.emplace_back();
         grow_node(trees_.nodes_.size() - 1, std::move(rows), 0, residuals);
@@ -126,25 +136,29 @@ private:
                 left.total += bins[bin].total;
                 left.count += bins[bin].count;
                 Sum right{all.total - left.total, all.count - left.count};
-                if (left.count < options_.least || right.count < options_.least)
+                if (left.count < options_.least || right.count < options_.least) {
                     continue;
+                }
                 double gain = score(left) + score(right) - score(all);
-                if (gain > best.gain + 1e-12)
+                if (gain > best.gain + 1e-12) {
                     best = {gain, column, bin};
+                }
             }
         }
         return best;
     }
 
-    void grow_node(std::size_t node, std::vector<std::uint32_t> rows, int depth,
+    void grow_node(std::size_t node, const std::vector<std::uint32_t>& rows, int depth,
                    const std::vector<double>& residuals) {
         Sum all;
-        for (std::uint32_t row : rows)
+        for (std::uint32_t row : rows) {
             all.total += residuals[row];
+        }
         all.count = static_cast<double>(rows.size());
         Split split;
-        if (depth < options_.depth && all.count >= 2 * options_.least)
+        if (depth < options_.depth && all.count >= 2 * options_.least) {
             split = best_split(rows, all, residuals);
+        }
         if (split.column == nullptr) {
             trees_.nodes_[node].value = options_.rate * all.total / (all.count + options_.ridge);
             return;
@@ -155,8 +169,9 @@ private:
                                split.column->bounds[split.bin]};
         std::vector<std::uint32_t> right_rows;
         std::vector<std::uint32_t> left_rows;
-        for (std::uint32_t row : rows)
+        for (std::uint32_t row : rows) {
             (split.column->bins[row] <= split.bin ? left_rows : right_rows).push_back(row);
+        }
         grow_node(left, std::move(left_rows), depth + 1, residuals);
         grow_node(left + 1, std::move(right_rows), depth + 1, residuals);
     }
@@ -169,21 +184,24 @@ private:
 
 BoostedTrees::BoostedTrees(const TreeTable& table, const std::vector<double>& targets,
                            const TreeOptions& options) {
-    if (targets.empty())
+    if (targets.empty()) {
         return;
+    }
     base_ =
         std::accumulate(targets.begin(), targets.end(), 0.0) / static_cast<double>(targets.size());
     std::vector<double> residuals;
-    for (double target : targets)
+    for (double target : targets) {
         residuals.push_back(target - base_);
+    }
     TreeGrower grower(table, options, *this);
     for (int tree = 0; tree < options.trees; ++tree) {
         grower.grow(tree, residuals);
         for (std::size_t row = 0; row < residuals.size(); ++row) {
             const double* values = table.row(row);
             std::uint32_t at = roots_.back();
-            while (nodes_[at].left != 0)
+            while (nodes_[at].left != 0) {
                 at = nodes_[at].left + (values[nodes_[at].column] <= nodes_[at].value ? 0 : 1);
+            }
             residuals[row] -= nodes_[at].value;
         }
     }
@@ -193,8 +211,9 @@ double BoostedTrees::predict(const double* row) const {
     double sum = base_;
     for (std::uint32_t root : roots_) {
         std::uint32_t at = root;
-        while (nodes_[at].left != 0)
+        while (nodes_[at].left != 0) {
             at = nodes_[at].left + (row[nodes_[at].column] <= nodes_[at].value ? 0 : 1);
+        }
         sum += nodes_[at].value;
     }
     return sum;
