@@ -64,8 +64,9 @@ std::vector<T> read_integers(const Value& value) {
         }
         Numbers decoded(numbers.size());
         decode(dtype, bytes, 0, decoded);
-        std::transform(decoded.begin(), decoded.end(), numbers.begin(),
-                       [](double number) { return static_cast<T>(number); });
+        std::transform(decoded.begin(), decoded.end(), numbers.begin(), [](double number) {
+            return static_cast<T>(static_cast<std::int64_t>(number));
+        });
     }
     return numbers;
 }

@@ -42,7 +42,7 @@ void reduce(Call& call, F&& f) {
         std::vector<T> made;
         made.reserve(lines.starts.size());
         for (const auto start : lines.starts) {
-            made.push_back(f(x.data() + start, lines.steps));
+            made.push_back(f(x.empty() ? x.data() : x.data() + start, lines.steps));
         }
         call.give(0, dtype, to, made);
     });
