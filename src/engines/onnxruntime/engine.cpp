@@ -1,8 +1,5 @@
 #include "trocar/engine.h"
 
-#include <fmt/format.h>
-
-#include <exception>
 #include <mutex>
 #include <thread>
 
@@ -20,7 +17,6 @@ namespace {
 using namespace ort;  // NOLINT(google-build-using-namespace): this file is the unit's face
 
 constexpr const char* engine_name = "onnxruntime";
-constexpr const char* install_hint = "pip install onnxruntime, or --engine onnxruntime:PATH";
 
 EngineInfo blank_info() {
     EngineInfo info;
@@ -33,46 +29,9 @@ EngineInfo blank_info() {
     return info;
 }
 
-std::string nothing_found(const EngineOptions& options) {
-    return options.path.empty() ? "no ONNX Runtime was found"
-                                : fmt::format("there is no ONNX Runtime at '{}'", options.path);
-}
-
-// What can be said of a library; it is loaded only where its name does not tell the version.
-EngineInfo describe(const Found& found) {
-    auto info = blank_info();
-    info.path = found.path;
-    try {
-        info.version = found.version;
-        check_elf(found.path);
-        if (info.version.empty()) {
-            info.version = Library::load(found.path)->version();
-        }
-        const auto oldest = fmt::format("1.{}", base_version);
-        if (older(info.version, oldest)) {
-            throw Error(Fault::engine,
-                        fmt::format("ONNX Runtime {} is too old: {} or newer is needed",
-                                    info.version, oldest));
-        }
-        info.available = true;
-    } catch (const Error& e) {
-        info.missing = e.what();
-        info.hint = install_hint;
-    }
-    return info;
-}
-
 std::vector<EngineInfo> find(const EngineOptions& options) {
-    std::vector<EngineInfo> result;
-    for (const auto& found : find_libraries(options)) {
-        result.push_back(describe(found));
-    }
-    if (result.empty()) {
-        auto& none = result.emplace_back(blank_info());
-        none.missing = nothing_found(options);
-        none.hint = install_hint;
-    }
-    return result;
+    return find_engines(engine_library, options, blank_info(),
+                        [](const std::string& path) { return Library::load(path)->version(); });
 }
 
 class OrtEngine final : public Engine {
@@ -123,29 +82,9 @@ private:
     EngineInfo info_;
 };
 
-// The first library found that can be used; where none can, why the first cannot.
-std::shared_ptr<Library> load_first(const EngineOptions& options) {
-    const auto found = find_libraries(options);
-    if (found.empty()) {
-        throw Error(Fault::engine, nothing_found(options), install_hint);
-    }
-    std::exception_ptr first;
-    for (const auto& candidate : found) {
-        try {
-            return Library::load(candidate.path);
-        } catch (const Error& e) {
-            if (options.log) {
-                options.log(LogLevel::info, e.what());
-            }
-            first = first ? first : std::current_exception();
-        }
-    }
-    std::rethrow_exception(first);
-}
-
 std::shared_ptr<Engine> open(const EngineOptions& options) {
     auto settings = parse_settings(options);
-    auto library = load_first(options);
+    auto library = load_first(engine_library, options, Library::load);
     check_provider(*library, settings);
     return std::make_shared<OrtEngine>(std::move(library), std::move(settings), options);
 }

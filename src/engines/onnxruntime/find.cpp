@@ -1,6 +1,10 @@
 #include "engines/onnxruntime/find.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+
+#include "engines/onnxruntime/ort_api.h"
 
 namespace trocar::ort {
 
@@ -22,43 +26,20 @@ std::string version_in(const fs::path& path) {
                                                                            : std::string{};
 }
 
-// Where a library lies below a folder that a user names: an unpacked wheel or archive, a Python
-// environment or its site-packages, an npm package, or a folder that holds several of these.
-const std::vector<std::string> below{"",
-                                     "lib",
-                                     "lib64",
-                                     "capi",
-                                     "onnxruntime/capi",
-                                     "*/onnxruntime/capi",
-                                     "*/lib",
-                                     "lib/python*/site-packages/onnxruntime/capi",
-                                     "onnxruntime-node/bin/*/*/*",
-                                     "node_modules/onnxruntime-node/bin/*/*/*",
-                                     "bin/*/*/*"};
-
 }  // namespace
 
-bool older(const std::string& a, const std::string& b) {
-    return older_version(a, b);
-}
-
-std::vector<Found> find_libraries(const EngineOptions& options) {
-    LibrarySearch search(stem, version_in);
-    if (!options.path.empty()) {
-        std::error_code ignored;
-        if (fs::is_directory(options.path, ignored)) {
-            search.add_folder(options.path, below);
-        } else {
-            search.add_file(options.path);
-        }
-        return search.take();
-    }
-    for (const auto& folder : options.search) {
-        search.add_folder(folder, below);
-    }
-    search.add_system();
-    return search.take();
-}
+const EngineLibrary engine_library{
+    .title = "ONNX Runtime",
+    .stem = stem,
+    .version_in = version_in,
+    // An unpacked wheel or archive, a Python environment or its site-packages, an npm package, or a
+    // folder that holds several of these.
+    .below = {"", "lib", "lib64", "capi", "onnxruntime/capi", "*/onnxruntime/capi", "*/lib",
+              "lib/python*/site-packages/onnxruntime/capi", "onnxruntime-node/bin/*/*/*",
+              "node_modules/onnxruntime-node/bin/*/*/*", "bin/*/*/*"},
+    .oldest = fmt::format("1.{}", base_version),
+    .install_hint = "pip install onnxruntime, or --engine onnxruntime:PATH",
+};
 
 void check_elf(const fs::path& path) {
     check_library_file(path,

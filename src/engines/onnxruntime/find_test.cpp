@@ -29,7 +29,7 @@ protected:
     // Where the libraries of `options` lie below the root, those of the system left out.
     std::vector<std::string> found(const EngineOptions& options) {
         std::vector<std::string> paths;
-        for (const auto& library : find_libraries(options)) {
+        for (const auto& library : find_libraries(engine_library, options)) {
             if (library.path.starts_with(root_.string())) {
                 paths.push_back(fs::relative(library.path, root_).string());
             }
@@ -79,7 +79,7 @@ TEST_F(FindLibraries, ListsALibraryOnceHoweverManyLinksLeadToIt) {
     fs::create_symlink("libonnxruntime.so.1.31.1", root_ / "lib/libonnxruntime.so.1");
     EngineOptions options;
     options.path = root_.string();
-    const auto libraries = find_libraries(options);
+    const auto libraries = find_libraries(engine_library, options);
     ASSERT_EQ(libraries.size(), 1U);
     EXPECT_EQ(libraries.front().version, "1.31.1");
 }
@@ -92,11 +92,11 @@ TEST_F(FindLibraries, TakesFolderNamesAsTheyAre) {
 }
 
 TEST(Versions, AreComparedNumberByNumber) {
-    EXPECT_TRUE(older("1.9.0", "1.31.1"));
-    EXPECT_FALSE(older("1.31.1", "1.9.0"));
-    EXPECT_FALSE(older("1.19", "1.19"));
-    EXPECT_TRUE(older("1.19", "1.19.2"));
-    EXPECT_TRUE(older("", "1.0.0"));
+    EXPECT_TRUE(older_version("1.9.0", "1.31.1"));
+    EXPECT_FALSE(older_version("1.31.1", "1.9.0"));
+    EXPECT_FALSE(older_version("1.19", "1.19"));
+    EXPECT_TRUE(older_version("1.19", "1.19.2"));
+    EXPECT_TRUE(older_version("", "1.0.0"));
 }
 
 class CheckElf : public testing::Test {

@@ -23,7 +23,7 @@ constexpr const char* get_hint =
 // for the oldest that will do. Asking for one that is not there would write to stderr: 0, do not
 // ask.
 std::uint32_t table_version(const std::string& version) {
-    if (older(version, fmt::format("1.{}", base_version))) {
+    if (older_version(version, engine_library.oldest)) {
         return 0;
     }
     if (!version.starts_with("1.")) {
@@ -249,8 +249,8 @@ std::shared_ptr<Library> Library::load(const std::string& path) {
     if (table == nullptr) {
         throw Error(Fault::engine,
                     number == 0
-                        ? fmt::format("ONNX Runtime {} at '{}' is too old: 1.{} or newer is needed",
-                                      version, canonical, base_version)
+                        ? fmt::format("ONNX Runtime {} at '{}' is too old: {} or newer is needed",
+                                      version, canonical, engine_library.oldest)
                         : fmt::format("ONNX Runtime {} at '{}' has no C API of version {}", version,
                                       canonical, number),
                     get_hint);

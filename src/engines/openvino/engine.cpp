@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <exception>
 #include <thread>
 
 #include "engines/openvino/find.h"
@@ -28,11 +27,6 @@ EngineInfo blank_info() {
     info.can.dialects = {"onnx"};
     info.can.kernel_times = true;
     return info;
-}
-
-std::string nothing_found(const EngineOptions& options) {
-    return options.path.empty() ? "no OpenVINO was found"
-                                : fmt::format("there is no OpenVINO at '{}'", options.path);
 }
 
 // The devices whose plugins lie beside the library. Whether such a device is there shows when a
@@ -61,40 +55,11 @@ std::vector<std::string> devices_beside(const std::filesystem::path& library) {
     return devices;
 }
 
-// What can be said of a library; it is loaded only where its name does not tell the version.
-EngineInfo describe(const LibraryFile& found) {
-    auto info = blank_info();
-    info.path = found.path;
-    try {
-        info.version = found.version;
-        check_library_file(found.path, install_hint);
-        if (info.version.empty()) {
-            info.version = Library::load(found.path)->version();
-        }
-        if (older_version(info.version, oldest_version)) {
-            throw Error(Fault::engine, fmt::format("OpenVINO {} is too old: {} or newer is needed",
-                                                   info.version, oldest_version));
-        }
-        info.can.providers = devices_beside(found.path);
-        info.available = true;
-    } catch (const Error& e) {
-        info.missing = e.what();
-        info.hint = install_hint;
-    }
-    return info;
-}
-
 std::vector<EngineInfo> find(const EngineOptions& options) {
-    std::vector<EngineInfo> result;
-    for (const auto& found : find_libraries(options)) {
-        result.push_back(describe(found));
-    }
-    if (result.empty()) {
-        auto& none = result.emplace_back(blank_info());
-        none.missing = nothing_found(options);
-        none.hint = install_hint;
-    }
-    return result;
+    return find_engines(
+        engine_library, options, blank_info(),
+        [](const std::string& path) { return Library::load(path)->version(); },
+        [](EngineInfo& info) { info.can.providers = devices_beside(info.path); });
 }
 
 class OvEngine final : public Engine {
@@ -145,29 +110,10 @@ private:
     std::atomic<bool> said_ = false;
 };
 
-// The first library found that can be used; where none can, why the first cannot.
-std::shared_ptr<Library> load_first(const EngineOptions& options) {
-    const auto found = find_libraries(options);
-    if (found.empty()) {
-        throw Error(Fault::engine, nothing_found(options), install_hint);
-    }
-    std::exception_ptr first;
-    for (const auto& candidate : found) {
-        try {
-            return Library::load(candidate.path);
-        } catch (const Error& e) {
-            if (options.log) {
-                options.log(LogLevel::info, e.what());
-            }
-            first = first ? first : std::current_exception();
-        }
-    }
-    std::rethrow_exception(first);
-}
-
 std::shared_ptr<Engine> open(const EngineOptions& options) {
     auto settings = parse_settings(options);
-    return std::make_shared<OvEngine>(load_first(options), std::move(settings), options);
+    return std::make_shared<OvEngine>(load_first(engine_library, options, Library::load),
+                                      std::move(settings), options);
 }
 
 }  // namespace

@@ -23,36 +23,18 @@ std::string version_in(const fs::path& path) {
     return fmt::format("20{}.{}.{}", digits.substr(0, 2), digits[2], digits[3]);
 }
 
-// Where a library lies below a folder that a user names: an unpacked wheel or archive, a Python
-// environment or its site-packages, or a folder that holds several of these.
-const std::vector<std::string> below{"",
-                                     "lib",
-                                     "lib64",
-                                     "libs",
-                                     "openvino/libs",
-                                     "*/openvino/libs",
-                                     "lib/python*/site-packages/openvino/libs",
-                                     "runtime/lib/*",
-                                     "*/runtime/lib/*"};
-
 }  // namespace
 
-std::vector<LibraryFile> find_libraries(const EngineOptions& options) {
-    LibrarySearch search(std::string(stem), version_in);
-    if (!options.path.empty()) {
-        std::error_code ignored;
-        if (fs::is_directory(options.path, ignored)) {
-            search.add_folder(options.path, below);
-        } else {
-            search.add_file(options.path);
-        }
-        return search.take();
-    }
-    for (const auto& folder : options.search) {
-        search.add_folder(folder, below);
-    }
-    search.add_system();
-    return search.take();
-}
+const EngineLibrary engine_library{
+    .title = "OpenVINO",
+    .stem = stem.data(),
+    .version_in = version_in,
+    // An unpacked wheel or archive, a Python environment or its site-packages, or a folder that
+    // holds several of these.
+    .below = {"", "lib", "lib64", "libs", "openvino/libs", "*/openvino/libs",
+              "lib/python*/site-packages/openvino/libs", "runtime/lib/*", "*/runtime/lib/*"},
+    .oldest = "2025.4",
+    .install_hint = "pip install openvino, or --engine openvino:PATH",
+};
 
 }  // namespace trocar::ov

@@ -20,7 +20,7 @@ namespace {
 }
 
 Api open_api(const std::string& path) {
-    check_library_file(path, install_hint);
+    check_library_file(path, engine_library.install_hint);
     void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) {
         const char* reason = ::dlerror();
@@ -37,7 +37,7 @@ Api open_api(const std::string& path) {
         ::dlclose(handle);
         refuse(path, fmt::format("is not the C library of OpenVINO {} or newer: it has no "
                                  "function {}",
-                                 oldest_version, missing));
+                                 engine_library.oldest, missing));
     }
     return api;
 }
@@ -84,7 +84,8 @@ std::shared_ptr<Library> Library::load(const std::string& path) {
     std::error_code failure;
     const auto canonical = std::filesystem::canonical(path, failure).string();
     if (failure) {
-        throw Error(Fault::engine, fmt::format("there is no OpenVINO at '{}'", path), install_hint);
+        throw Error(Fault::engine, fmt::format("there is no OpenVINO at '{}'", path),
+                    engine_library.install_hint);
     }
     const std::lock_guard lock(mutex);
     auto& library = loaded[canonical];
@@ -92,13 +93,13 @@ std::shared_ptr<Library> Library::load(const std::string& path) {
         return library;
     }
     const std::shared_ptr<Library> made(new Library(canonical, open_api(canonical)));
-    if (older_version(made->version_, oldest_version)) {
+    if (older_version(made->version_, engine_library.oldest)) {
         refuse(canonical, fmt::format("is OpenVINO {}, which is too old: {} or newer is needed",
-                                      made->version_, oldest_version));
+                                      made->version_, engine_library.oldest));
     }
     if (!numbers_types_as_declared(made->api_)) {
         refuse(canonical, fmt::format("is OpenVINO {}, whose C API is not the one of {}",
-                                      made->version_, oldest_version));
+                                      made->version_, engine_library.oldest));
     }
     // What it would print belongs into messages of errors, which have it too.
     made->api_.set_log([](const char*) {});

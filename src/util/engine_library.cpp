@@ -1,0 +1,76 @@
+#include "util/engine_library.h"
+
+#include <fmt/format.h>
+
+namespace trocar {
+
+namespace {
+
+std::string nothing_found(const EngineLibrary& library, const EngineOptions& options) {
+    return options.path.empty()
+               ? fmt::format("no {} was found", library.title)
+               : fmt::format("there is no {} at '{}'", library.title, options.path);
+}
+
+}  // namespace
+
+std::vector<LibraryFile> find_libraries(const EngineLibrary& library,
+                                        const EngineOptions& options) {
+    LibrarySearch search(library.stem, library.version_in);
+    if (!options.path.empty()) {
+        std::error_code ignored;
+        if (std::filesystem::is_directory(options.path, ignored)) {
+            search.add_folder(options.path, library.below);
+        } else {
+            search.add_file(options.path);
+        }
+        return search.take();
+    }
+    for (const auto& folder : options.search) {
+        search.add_folder(folder, library.below);
+    }
+    search.add_system();
+    return search.take();
+}
+
+std::vector<EngineInfo> find_engines(
+    const EngineLibrary& library, const EngineOptions& options, const EngineInfo& blank,
+    const std::function<std::string(const std::string& path)>& version_of,
+    const std::function<void(EngineInfo&)>& complete) {
+    std::vector<EngineInfo> result;
+    for (const auto& found : find_libraries(library, options)) {
+        auto& info = result.emplace_back(blank);
+        info.path = found.path;
+        try {
+            info.version = found.version;
+            check_library_file(found.path, library.install_hint);
+            if (info.version.empty()) {
+                info.version = version_of(found.path);
+            }
+            if (older_version(info.version, library.oldest)) {
+                throw Error(Fault::engine,
+                            fmt::format("{} {} is too old: {} or newer is needed", library.title,
+                                        info.version, library.oldest));
+            }
+            if (complete) {
+                complete(info);
+            }
+            info.available = true;
+        } catch (const Error& e) {
+            info.missing = e.what();
+            info.hint = library.install_hint;
+        }
+    }
+    if (result.empty()) {
+        auto& none = result.emplace_back(blank);
+        none.missing = nothing_found(library, options);
+        none.hint = library.install_hint;
+    }
+    return result;
+}
+
+void throw_nothing_found(const EngineLibrary& library, const EngineOptions& options) {
+    throw Error(Fault::engine, nothing_found(library, options), library.install_hint);
+}
+
+}  // namespace trocar
