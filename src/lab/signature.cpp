@@ -15,12 +15,6 @@ namespace {
 // Constants of integers up to this size say how something is computed: shapes, axes, pads.
 constexpr std::size_t telling_elements = 64;
 
-std::string digest(Bytes bytes) {
-    Sha256 hash;
-    hash.add(bytes);
-    return hash.hex();
-}
-
 std::string constant_text(const Constant& constant) {
     auto text = fmt::format("{}[{}]", name(constant.dtype()), fmt::join(constant.shape(), ","));
     if (constant.is_sparse()) {
@@ -30,7 +24,7 @@ std::string constant_text(const Constant& constant) {
         return fmt::format("{}{}", text, fmt::join(constant.string_values(), ","));
     }
     if (!is_float(constant.dtype()) && constant.element_count() <= telling_elements) {
-        text += digest(constant.bytes());
+        text += sha256_of(constant.bytes());
     }
     return text;
 }

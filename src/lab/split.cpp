@@ -31,12 +31,6 @@ void write(const fs::path& path, std::string_view text) {
     writer.commit(Sync::no);
 }
 
-std::string hash_of(std::string_view text) {
-    Sha256 hash;
-    hash.add(std::as_bytes(std::span(text)));
-    return hash.hex();
-}
-
 // A file of raw elements says nothing of itself: this stands beside it.
 std::string sidecar(const NamedValue& value, const std::string& sha256) {
     nlohmann::ordered_json json;
@@ -238,7 +232,7 @@ private:
         const auto* onnx = find_format("onnx");
         const auto encoded = onnx->encode(model, {});
         write(folder / model_file, encoded.bytes);
-        layer.model_sha256 = hash_of(encoded.bytes);
+        layer.model_sha256 = sha256_of(encoded.bytes);
         const auto length = reduction_length(chain_, part, first);
         for (const auto id : part.outputs) {
             const auto& value = values_[0][index(id)];

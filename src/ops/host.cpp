@@ -46,12 +46,10 @@ OpHost this_host() {
     if ((" " + cpu_field("flags") + " ").find(" hypervisor ") != std::string::npos) {
         host.hypervisor = "a virtual machine";
     }
-    Sha256 hash;
     const auto text =
         fmt::format("{}|{}|{}|{}|{}|{}|{}", host.cpu, host.cores, host.cache_bytes,
                     host.memory_bytes, host.system, host.hypervisor, cpu_field("flags"));
-    hash.add(std::as_bytes(std::span(text.data(), text.size())));
-    host.fingerprint = hash.hex().substr(0, 16);
+    host.fingerprint = sha256_of(text).substr(0, 16);
     return host;
 }
 

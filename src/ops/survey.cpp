@@ -104,9 +104,7 @@ public:
         }
         config.inputs = fmt::format("{}", fmt::join(names_, ", "));
         config.text += fmt::format("unit {}\n", unit == View::deployed ? "fused" : "source");
-        Sha256 hash;
-        hash.add(std::as_bytes(std::span(config.text.data(), config.text.size())));
-        config.key = hash.hex().substr(0, 24);
+        config.key = sha256_of(config.text).substr(0, 24);
         return config;
     }
 

@@ -183,6 +183,15 @@ std::string Sha256::hex() {
     return digits;
 }
 
+std::string sha256_of(Bytes bytes) {
+    Sha256 hash;
+    hash.add(bytes);
+    return hash.hex();
+}
+std::string sha256_of(std::string_view text) {
+    return sha256_of(std::as_bytes(std::span(text)));
+}
+
 std::string sha256_of_file(const std::filesystem::path& path) {
     const auto fail = [&] {
         throw Error(Fault::input,

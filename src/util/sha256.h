@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 #include "trocar/tensor.h"
 
@@ -27,6 +28,8 @@ private:
     std::uint64_t total_ = 0;  // bytes added
 };
 
+std::string sha256_of(Bytes bytes);
+std::string sha256_of(std::string_view text);
 // Of the bytes of a file. Throws Error(input) when it cannot be read.
 std::string sha256_of_file(const std::filesystem::path& path);
 

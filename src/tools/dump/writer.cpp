@@ -80,9 +80,7 @@ std::string dump_hash(const Value& value, DumpOptions::Hash hash) {
     if (hash == DumpOptions::Hash::xxh64) {
         return fmt::format("{:016x}", xxh64(value.bytes()));
     }
-    Sha256 sha;
-    sha.add(value.bytes());
-    return sha.hex();
+    return sha256_of(value.bytes());
 }
 
 struct DumpWriter::Parts {
