@@ -90,8 +90,6 @@ public:
     OpSetting setting(std::int64_t id) const;
     std::vector<std::int64_t> settings() const;
     std::vector<OpModelFacts> models() const;
-    std::optional<OpModelFacts> find_model(const std::string& sha256, const std::string& inputs,
-                                           View unit) const;
     std::vector<OpConfig> configs() const;
     std::optional<OpConfig> find_config(const std::string& key) const;  // or the start of one
     std::vector<OpRun> runs() const;
@@ -150,7 +148,6 @@ struct ExplainedOp {
     std::optional<double> ns;  // of all its calls; empty: not measured
     std::string why;           // not
     char grade = 'D';
-    double expected_ns = 0;  // of all its calls, where not measured
 };
 
 // The operators of a model against the model.
@@ -162,7 +159,6 @@ struct Explanation {
     std::vector<ExplainedOp> ops;  // largest first
     double measured_ns = 0;        // sum over measured operators
     double dispatch_ns = 0;        // of running the model once, beside its operators
-    double expected_ns = 0;        // of operators that were not measured
     std::size_t unmeasured = 0;    // calls
     // What the sum would be in other modes, and in the other unit, where that was measured.
     std::vector<std::pair<std::string, double>> otherwise;

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <ctime>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "ops/store_rows.h"
@@ -24,15 +22,6 @@ namespace fs = std::filesystem;
 constexpr std::int64_t application = 0x54524f50;  // "TROP"
 constexpr std::int64_t schema_version = 1;
 
-std::string now() {
-    const std::time_t time = std::time(nullptr);
-    std::tm parts{};
-    ::gmtime_r(&time, &parts);
-    char text[32];
-    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-    return text;
-}
-
 std::string random_id() {
     std::array<unsigned char, 16> bytes{};
     if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
@@ -45,13 +34,6 @@ std::string random_id() {
     return text;
 }
 
-bool is_sqlite(const fs::path& path) {
-    std::ifstream file(path, std::ios::binary);
-    std::string head(16, ' ');
-    file.read(head.data(), 16);
-    return file.gcount() == 16 && head == std::string("SQLite format 3\0", 16);
-}
-
 Database open_file(const fs::path& path, OpDatabase::Mode mode) {
     const bool there = fs::exists(path);
     if (!there && mode == OpDatabase::Mode::read) {
@@ -59,7 +41,7 @@ Database open_file(const fs::path& path, OpDatabase::Mode mode) {
                     fmt::format("cannot open '{}': there is no such file", path.string()),
                     "`trocar ops measure MODEL --db FILE` makes one");
     }
-    if (there && !is_sqlite(path) && fs::file_size(path) > 0) {
+    if (there && !store::is_sqlite(path) && fs::file_size(path) > 0) {
         throw Error(Fault::input, fmt::format("'{}' is no database of operators", path.string()));
     }
     Database database(path, there ? (mode == OpDatabase::Mode::read ? Database::Mode::read
@@ -184,7 +166,7 @@ std::int64_t OpDatabase::begin_run(std::int64_t setting, const CallCost& cost,
                                    const std::string& what) {
     auto& database = parts_->database;
     const auto uid = random_id();
-    const auto started = now();
+    const auto started = store::now();
     auto row = database.prepare(
         "INSERT INTO run (uid, setting, started, run_ns, port_ns, node_ns, what) VALUES (?, ?, ?, "
         "?, ?, ?, ?)");
@@ -203,7 +185,7 @@ void OpDatabase::end_run(std::int64_t run, const std::vector<std::string>& warni
                          const std::string& conditions) {
     auto row = parts_->database.prepare(
         "UPDATE run SET ended = ?, warnings = ?, conditions = ? WHERE id = ? AND ended IS NULL");
-    const auto ended = now();
+    const auto ended = store::now();
     std::string text;
     for (const auto& warning : warnings) {
         text += (text.empty() ? "" : "\n") + warning;
@@ -275,7 +257,7 @@ void OpDatabase::add_windows(
 void OpDatabase::finish(const OpMeasurement& measurement) {
     auto& database = parts_->database;
     Transaction all(database);
-    ops::rows::finish(database, measurement, now());
+    ops::rows::finish(database, measurement, store::now());
     all.commit();
 }
 
@@ -311,16 +293,6 @@ std::vector<std::int64_t> OpDatabase::settings() const {
 
 std::vector<OpModelFacts> OpDatabase::models() const {
     return ops::rows::models(parts_->database);
-}
-
-std::optional<OpModelFacts> OpDatabase::find_model(const std::string& sha256,
-                                                   const std::string& inputs, View unit) const {
-    for (auto& model : models()) {
-        if (model.sha256 == sha256 && model.inputs == inputs && model.unit == unit) {
-            return std::move(model);
-        }
-    }
-    return std::nullopt;
 }
 
 std::vector<OpConfig> OpDatabase::configs() const {

@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "store/row_text.h"
 #include "trocar/error.h"
 #include "util/text.h"
 
@@ -377,33 +378,13 @@ constexpr const char* flat =
     "JOIN host h ON h.id = s.host LEFT JOIN configuration c ON c.key = m.configuration WHERE "
     "m.state <> 'open' ORDER BY m.id";
 
-std::string csv_text(const std::string& text) {
-    if (text.find_first_of(",\"\n\r") == std::string::npos) {
-        return text;
-    }
-    std::string quoted = "\"";
-    for (const char c : text) {
-        quoted += c == '"' ? "\"\"" : std::string(1, c);
-    }
-    return quoted + "\"";
-}
-
 }  // namespace
 
 std::string csv(const Database& database) {
     auto row = database.prepare(flat);
-    std::string text;
-    for (int i = 0; i < row.columns(); ++i) {
-        text += (i == 0 ? "" : ",") + row.column_name(i);
-    }
-    text += "\n";
+    auto text = store::csv_names(row) + "\n";
     while (row.step()) {
-        for (int i = 0; i < row.columns(); ++i) {
-            text += i == 0 ? "" : ",";
-            text += row.kind(i) == Statement::Kind::number ? fmt::format("{}", row.number(i))
-                                                           : csv_text(row.text(i));
-        }
-        text += "\n";
+        text += store::csv_row(row) + "\n";
     }
     return text;
 }
@@ -412,24 +393,7 @@ std::string jsonl(const Database& database) {
     auto row = database.prepare(flat);
     std::string text;
     while (row.step()) {
-        nlohmann::ordered_json line;
-        for (int i = 0; i < row.columns(); ++i) {
-            const auto key = row.column_name(i);
-            switch (row.kind(i)) {
-                case Statement::Kind::null:
-                    line[key] = nullptr;
-                    break;
-                case Statement::Kind::integer:
-                    line[key] = row.integer(i);
-                    break;
-                case Statement::Kind::number:
-                    line[key] = row.number(i);
-                    break;
-                default:
-                    line[key] = row.text(i);
-            }
-        }
-        text += line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+        text += store::json_row(row) + "\n";
     }
     return text;
 }

@@ -39,9 +39,6 @@ struct CampaignStore::Body {
 
 namespace store {
 
-// "2026-11-16T03:44:48Z"
-std::string now();
-
 void write_header(Database& database, const CampaignHeader& header);
 // Nothing but the header of the file, when that is of a store that this version reads; else throws.
 CampaignHeader read_header(const Database& database);

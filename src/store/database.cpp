@@ -6,6 +6,8 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
+#include <fstream>
 #include <limits>
 
 #include "trocar/error.h"
@@ -229,6 +231,22 @@ std::int64_t Database::integer(const std::string& sql) const {
 
 std::int64_t Database::changes() const {
     return sqlite3_changes(connection_.get());
+}
+
+bool is_sqlite(const std::filesystem::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    std::string head(16, ' ');
+    file.read(head.data(), 16);
+    return file.gcount() == 16 && head == std::string("SQLite format 3\0", 16);
+}
+
+std::string now() {
+    const std::time_t time = std::time(nullptr);
+    std::tm parts{};
+    ::gmtime_r(&time, &parts);
+    char text[32];
+    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+    return text;
 }
 
 Transaction::Transaction(Database& database) : database_(&database) {

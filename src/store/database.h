@@ -75,6 +75,11 @@ private:
     std::unique_ptr<sqlite3, Close> connection_;
 };
 
+// Does the file begin as those of SQLite do? An empty one does not.
+bool is_sqlite(const std::filesystem::path& path);
+
+std::string now();  // "2026-11-16T03:44:48Z"
+
 // From here to `commit` all or nothing.
 class Transaction {
 public:

@@ -1,15 +1,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "store/body.h"
+#include "store/row_text.h"
 #include "store/rows.h"
 #include "store/schema.h"
 #include "trocar/error.h"
 #include "util/files.h"
-#include "util/report_blocks.h"
 #include "util/text.h"
 
 namespace trocar {
@@ -19,78 +17,10 @@ namespace {
 using store::Database;
 using store::Statement;
 
-std::string hex(std::span<const std::byte> bytes) {
-    std::string text;
-    for (const auto byte : bytes) {
-        text += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
-    }
-    return text;
-}
-
-std::string number_text(double value) {
-    return std::isinf(value) ? (value > 0 ? "inf" : "-inf") : exact(value);
-}
-
-// RFC 4180: in quotes where it has commas, quotes or ends of lines.
-std::string csv_text(const std::string& text) {
-    if (text.find_first_of(",\"\r\n") == std::string::npos) {
-        return text;
-    }
-    std::string quoted = "\"";
-    for (const char c : text) {
-        quoted += c == '"' ? "\"\"" : std::string(1, c);
-    }
-    return quoted + '"';
-}
-
-std::string csv_cell(const Statement& row, int place) {
-    switch (row.kind(place)) {
-        case Statement::Kind::null:
-            return {};
-        case Statement::Kind::integer:
-            return fmt::format("{}", row.integer(place));
-        case Statement::Kind::number:
-            return number_text(row.number(place));
-        case Statement::Kind::text:
-            return csv_text(row.text(place));
-        case Statement::Kind::bytes:
-            return hex(row.bytes(place));
-    }
-    return {};
-}
-
-std::string json_text(const std::string& text) {
-    return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
-std::string json_cell(const Statement& row, int place) {
-    switch (row.kind(place)) {
-        case Statement::Kind::null:
-            return "null";
-        case Statement::Kind::integer:
-            return fmt::format("{}", row.integer(place));
-        case Statement::Kind::number:
-            // JSON has no infinity.
-            return std::isinf(row.number(place)) ? json_text(number_text(row.number(place)))
-                                                 : number_text(row.number(place));
-        case Statement::Kind::text:
-            return json_text(row.text(place));
-        case Statement::Kind::bytes:
-            return json_text(hex(row.bytes(place)));
-    }
-    return "null";
-}
-
 void write_csv(FileWriter& file, Statement row) {
-    for (int i = 0; i < row.columns(); ++i) {
-        file.write((i > 0 ? "," : "") + csv_text(row.column_name(i)));
-    }
-    file.write("\n");
+    file.write(store::csv_names(row) + "\n");
     while (row.step()) {
-        for (int i = 0; i < row.columns(); ++i) {
-            file.write((i > 0 ? "," : "") + csv_cell(row, i));
-        }
-        file.write("\n");
+        file.write(store::csv_row(row) + "\n");
     }
 }
 
@@ -101,11 +31,7 @@ void write_json(FileWriter& file, Statement row) {
     while (row.step()) {
         file.write(first ? "\n" : ",\n");
         first = false;
-        for (int i = 0; i < row.columns(); ++i) {
-            file.write((i > 0 ? "," : "{") + json_text(row.column_name(i)) + ":" +
-                       json_cell(row, i));
-        }
-        file.write("}");
+        file.write(store::json_row(row));
     }
     file.write("\n]");
 }

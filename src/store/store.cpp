@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <ctime>
 #include <fstream>
 
 #include "store/body.h"
@@ -16,24 +15,15 @@ namespace {
 using store::Database;
 namespace fs = std::filesystem;
 
-std::string hash_of(const std::string& text) {
-    Sha256 sha;
-    sha.add(std::as_bytes(std::span(text.data(), text.size())));
-    return sha.hex();
-}
-
 // Neither text, nor a model, nor an empty file: SQLite itself would take an empty one for its own.
 void require_sqlite(const fs::path& path) {
-    std::ifstream file(path, std::ios::binary);
-    if (!file) {
+    if (!std::ifstream(path, std::ios::binary)) {
         throw Error(Fault::input,
                     fmt::format("cannot open '{}': {}", path.string(),
                                 fs::exists(path) ? "it cannot be read" : "there is no such file"),
                     "`trocar inject MODEL --store FILE` makes one");
     }
-    std::string head(16, ' ');
-    file.read(head.data(), 16);
-    if (file.gcount() != 16 || head != std::string("SQLite format 3\0", 16)) {
+    if (!store::is_sqlite(path)) {
         throw Error(Fault::input,
                     fmt::format("'{}' is not the store of a campaign", path.string()));
     }
@@ -62,15 +52,6 @@ bool is_blank(const Database& database) {
 }  // namespace
 
 namespace store {
-
-std::string now() {
-    const std::time_t time = std::time(nullptr);
-    std::tm parts{};
-    ::gmtime_r(&time, &parts);
-    char text[32];
-    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-    return text;
-}
 
 void write_header(Database& database, const CampaignHeader& header) {
     auto row = database.prepare(
@@ -175,7 +156,7 @@ CampaignStore CampaignStore::create(const fs::path& path, CampaignHeader header,
                     "--resume continues it; or name another file");
     }
     if (header.hash.empty()) {
-        header.hash = hash_of(header.campaign);
+        header.hash = sha256_of(header.campaign);
     }
     if (header.created.empty()) {
         header.created = store::now();
@@ -231,7 +212,7 @@ void CampaignStore::require_same(const CampaignHeader& other) const {
     };
     compare("model", own.model_sha256, other.model_sha256);
     compare("set of data", own.data_hash, other.data_hash);
-    if (own.hash != (other.hash.empty() ? hash_of(other.campaign) : other.hash)) {
+    if (own.hash != (other.hash.empty() ? sha256_of(other.campaign) : other.hash)) {
         refuse("campaign", first_difference(own.campaign, other.campaign));
     }
     if (own.seed != other.seed) {

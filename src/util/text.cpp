@@ -129,6 +129,18 @@ std::string counted(std::size_t count, std::string_view noun) {
     return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
+std::string csv_field(std::string text) {
+    if (text.find_first_of(",\"\r\n") == std::string::npos && !text.starts_with(' ') &&
+        !text.ends_with(' ')) {
+        return text;
+    }
+    std::string quoted = "\"";
+    for (const char c : text) {
+        quoted.append(c == '"' ? 2 : 1, c);
+    }
+    return quoted + '"';
+}
+
 std::optional<std::uint64_t> parse_size(std::string_view text) {
     text = trim(text);
     double number = 0;

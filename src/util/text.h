@@ -26,6 +26,10 @@ std::string_view trim(std::string_view text);
 // "1 op", "3 ops": a number with its noun.
 std::string counted(std::size_t count, std::string_view noun);
 
+// A field of a CSV file, as RFC 4180 has it: in quotes where it has commas, quotes or ends of
+// lines, or blanks at an end.
+std::string csv_field(std::string text);
+
 // "512", "512M", "512 MiB", "1.5GB": K, M, G and T are powers of 1024, kB to TB of 1000. Nothing
 // when it is no size.
 std::optional<std::uint64_t> parse_size(std::string_view text);

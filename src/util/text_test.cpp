@@ -48,6 +48,14 @@ TEST(Text, SplitKeepsEmptyParts) {
     EXPECT_EQ(split("", ','), (Names{""}));
 }
 
+TEST(Text, FieldsOfCsvAreQuotedWhereTheyMustBe) {
+    EXPECT_EQ(csv_field("a b"), "a b");
+    EXPECT_EQ(csv_field("a,b"), "\"a,b\"");
+    EXPECT_EQ(csv_field("say \"a\"\n"), "\"say \"\"a\"\"\n\"");
+    EXPECT_EQ(csv_field(" a"), "\" a\"");
+    EXPECT_EQ(csv_field(""), "");
+}
+
 TEST(Text, TrimAndCounted) {
     EXPECT_EQ(trim("  a b\t"), "a b");
     EXPECT_EQ(trim(" "), "");

@@ -2,10 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "util/display.h"
 #include "util/report_blocks.h"
+#include "util/text.h"
 
 // A CSV file holds one table, so that every program can read it: the first table of the report with
 // all its columns, hidden ones too; of a report without tables its scalars, one per row. Quoting is
@@ -17,16 +16,7 @@ namespace trocar {
 namespace {
 
 std::string field(std::string_view text) {
-    auto value = valid_utf8(text);
-    if (value.find_first_of(",\"\r\n") == std::string::npos && !value.starts_with(' ') &&
-        !value.ends_with(' ')) {
-        return value;
-    }
-    std::string quoted = "\"";
-    for (const char c : value) {
-        quoted.append(c == '"' ? 2 : 1, c);
-    }
-    return quoted + '"';
+    return csv_field(valid_utf8(text));
 }
 
 struct Field {

@@ -1,0 +1,91 @@
+#include "store/row_text.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "util/report_blocks.h"
+#include "util/text.h"
+
+namespace trocar::store {
+
+namespace {
+
+std::string hex(std::span<const std::byte> bytes) {
+    std::string text;
+    for (const auto byte : bytes) {
+        text += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
+    }
+    return text;
+}
+
+std::string number_text(double value) {
+    return std::isinf(value) ? (value > 0 ? "inf" : "-inf") : exact(value);
+}
+
+std::string csv_cell(const Statement& row, int place) {
+    switch (row.kind(place)) {
+        case Statement::Kind::null:
+            return {};
+        case Statement::Kind::integer:
+            return fmt::format("{}", row.integer(place));
+        case Statement::Kind::number:
+            return number_text(row.number(place));
+        case Statement::Kind::text:
+            return csv_field(row.text(place));
+        case Statement::Kind::bytes:
+            return hex(row.bytes(place));
+    }
+    return {};
+}
+
+std::string json_text(const std::string& text) {
+    return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string json_cell(const Statement& row, int place) {
+    switch (row.kind(place)) {
+        case Statement::Kind::null:
+            return "null";
+        case Statement::Kind::integer:
+            return fmt::format("{}", row.integer(place));
+        case Statement::Kind::number:
+            // JSON has no infinity.
+            return std::isinf(row.number(place)) ? json_text(number_text(row.number(place)))
+                                                 : number_text(row.number(place));
+        case Statement::Kind::text:
+            return json_text(row.text(place));
+        case Statement::Kind::bytes:
+            return json_text(hex(row.bytes(place)));
+    }
+    return "null";
+}
+
+}  // namespace
+
+std::string csv_names(const Statement& row) {
+    std::string text;
+    for (int i = 0; i < row.columns(); ++i) {
+        text += (i > 0 ? "," : "") + csv_field(row.column_name(i));
+    }
+    return text;
+}
+
+std::string csv_row(const Statement& row) {
+    std::string text;
+    for (int i = 0; i < row.columns(); ++i) {
+        text += (i > 0 ? "," : "") + csv_cell(row, i);
+    }
+    return text;
+}
+
+std::string json_row(const Statement& row) {
+    std::string text;
+    for (int i = 0; i < row.columns(); ++i) {
+        text += (i > 0 ? "," : "{") + json_text(row.column_name(i)) + ":" + json_cell(row, i);
+    }
+    return text + "}";
+}
+
+}  // namespace trocar::store
