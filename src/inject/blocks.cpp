@@ -247,7 +247,7 @@ void Runner::run_blocks(const Golden& golden, std::size_t number, std::span<Lane
         return patch;
     };
     for (std::size_t first = 0; first < lanes.size(); first += most_blocks) {
-        const auto start = seconds_now();
+        const auto start = now_seconds();
         const auto some = lanes.subspan(first, std::min(most_blocks, lanes.size() - first));
         std::vector<std::int64_t> blocks;
         for (const auto* lane : some) {
@@ -289,7 +289,7 @@ void Runner::run_blocks(const Golden& golden, std::size_t number, std::span<Lane
         for (std::size_t i = 0; i < count; ++i) {
             patches.push_back(differs(*made, count, i, blocks[i]));
         }
-        saved_.seconds_blocks += seconds_now() - start;
+        saved_.seconds_blocks += now_seconds() - start;
         for (std::size_t i = 0; i < count; ++i) {
             std::vector<std::pair<TensorId, Patch>> outputs;
             if (!patches[i].positions.empty()) {

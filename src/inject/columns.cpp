@@ -80,7 +80,7 @@ bool Runner::can_column(const Golden& golden, std::size_t number, const Lane& la
 // are compiled in, as the engine wants constant matrices.
 void Runner::run_columns_of(const Golden& golden, std::size_t number, std::span<Lane*> lanes,
                             const Watch& watch) {
-    const auto start = seconds_now();
+    const auto start = now_seconds();
     const auto& step = circuit_.steps()[number];
     const auto& op = circuit_.graph().op(step.op);
     const Matrix matrix{*circuit_.constant(op.inputs[1]), step.footprint.columns_transposed};
@@ -198,7 +198,7 @@ void Runner::run_columns_of(const Golden& golden, std::size_t number, std::span<
             std::memcpy(patch.cells.data() + at + columns[c] * element, now, element);
         }
     }
-    saved_.seconds_columns += seconds_now() - start;
+    saved_.seconds_columns += now_seconds() - start;
     for (std::size_t c = 0; c < lanes.size(); ++c) {
         std::vector<std::pair<TensorId, Patch>> outputs;
         if (!patches[c].positions.empty()) {

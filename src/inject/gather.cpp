@@ -394,9 +394,9 @@ bool Runner::calibrated(const Golden& golden, std::size_t number, std::size_t si
                 job.positions.push_back(static_cast<std::int32_t>(place));
             }
             gather(golden, number, std::span(&job, 1), 0, columns, columns);
-            const auto start = seconds_now();
+            const auto start = now_seconds();
             const auto made = run_columns(golden, number, columns);
-            gathered.seconds[size_class] = seconds_now() - start;
+            gathered.seconds[size_class] = now_seconds() - start;
             const auto* bytes = made[0].bytes().data();
             const auto* wanted = golden.values[index(id)].bytes().data();
             if (made[0].bytes().size() !=
@@ -439,7 +439,7 @@ std::size_t largest_class(std::size_t column_bytes) {
 
 void Runner::run_gathered(const Golden& golden, std::size_t number, std::span<Job> jobs,
                           const Watch& watch) {
-    const auto start = seconds_now();
+    const auto start = now_seconds();
     const auto& step = circuit_.steps()[number];
     const auto& f = step.footprint;
     const auto& op = circuit_.graph().op(step.op);
@@ -477,11 +477,11 @@ void Runner::run_gathered(const Golden& golden, std::size_t number, std::span<Jo
         const auto columns = column_classes[size_class];
         const auto count = std::min(left, columns);
         gather(golden, number, jobs, first, count, columns);
-        const auto before = seconds_now();
+        const auto before = now_seconds();
         std::vector<Value> made;
         made = run_columns(golden, number, columns);
         auto& seconds = parts_->gathered[number].seconds[size_class];
-        seconds = 0.7 * seconds + 0.3 * (seconds_now() - before) * 1.3;
+        seconds = 0.7 * seconds + 0.3 * (now_seconds() - before) * 1.3;
         const auto* bytes = made[0].bytes().data();
         for (std::size_t c = 0; c < count; ++c) {
             while (in_job == jobs[job].positions.size()) {
@@ -509,7 +509,7 @@ void Runner::run_gathered(const Golden& golden, std::size_t number, std::span<Jo
     }
     saved_.gathered += jobs.size();
     saved_.positions += total;
-    saved_.seconds_gathered += seconds_now() - start;
+    saved_.seconds_gathered += now_seconds() - start;
     for (auto& j : jobs) {
         std::vector<std::pair<TensorId, Patch>> outputs;
         if (!j.made.positions.empty()) {

@@ -35,11 +35,6 @@ Saved& Saved::operator+=(const Saved& other) {
     return *this;
 }
 
-double seconds_now() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
-        .count();
-}
-
 Runner::Runner(const Circuit& circuit, const Accelerate& accelerate)
     : circuit_(circuit),
       accelerate_(accelerate),
@@ -140,9 +135,9 @@ Golden Runner::golden(const std::vector<NamedValue>& inputs, std::size_t budget,
     for (std::size_t s = 0; s < circuit_.steps().size(); ++s) {
         const auto& step = circuit_.steps()[s];
         program(s, golden);
-        const auto start = seconds_now();
+        const auto start = now_seconds();
         run_golden(golden, s);
-        golden.seconds.push_back(seconds_now() - start);
+        golden.seconds.push_back(now_seconds() - start);
         for (const auto id : step.outputs) {
             describe(id);
             if (seen) {
@@ -248,7 +243,7 @@ OpProgram& Runner::rebuilt(const Golden& golden, std::size_t number, const Lane&
 // An op with all its inputs, of the lane or golden, and its constants as the lane has them.
 void Runner::run_whole(const Golden& golden, std::size_t number, Lane& lane, const Watch& watch) {
     const auto& step = circuit_.steps()[number];
-    const auto start = seconds_now();
+    const auto start = now_seconds();
     const bool constants = std::any_of(lane.constants.begin(), lane.constants.end(),
                                        [&](const auto& c) { return c.step == number; });
     std::vector<std::pair<TensorId, Patch>> outputs;
@@ -298,7 +293,7 @@ void Runner::run_whole(const Golden& golden, std::size_t number, Lane& lane, con
         return;
     }
     end();
-    const auto spent = seconds_now() - start;
+    const auto spent = now_seconds() - start;
     if (!constants) {
         ++saved_.whole;
         saved_.seconds_whole += spent;

@@ -5,10 +5,10 @@
 
 #include "inject/runner.h"
 #include "trocar/error.h"
+#include "util/clock.h"
 
 namespace trocar::inject {
 
-double seconds_now();
 std::uint64_t next_golden();  // for Golden::id
 Value copy_of(const Value& value);
 

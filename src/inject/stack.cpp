@@ -59,7 +59,7 @@ void Runner::run_stacked(const Golden& golden, std::size_t number, std::span<Lan
 // False where the batch does not give what each lane alone gives: then nothing was done.
 bool Runner::run_some_stacked(const Golden& golden, std::size_t number, std::span<Lane*> lanes,
                               const Watch& watch) {
-    const auto start = seconds_now();
+    const auto start = now_seconds();
     const auto& step = circuit_.steps()[number];
     auto& parts = parts_->stacked[number];
     auto& values = parts_->values;
@@ -143,7 +143,7 @@ bool Runner::run_some_stacked(const Golden& golden, std::size_t number, std::spa
         }
         finish(golden, number, *lanes[k], std::move(outputs), watch);
     }
-    saved_.seconds_stacked += seconds_now() - start;
+    saved_.seconds_stacked += now_seconds() - start;
     return true;
 }
 

@@ -4,10 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 
 #include "trocar/error.h"
+#include "util/clock.h"
 #include "util/samples.h"
 
 namespace trocar::ops {
@@ -318,12 +318,6 @@ Survey::Ready nothing(Engine& engine, std::size_t width, std::size_t depth) {
 }
 
 }  // namespace
-
-double now_ns() {
-    return std::chrono::duration<double, std::nano>(
-               std::chrono::steady_clock::now().time_since_epoch())
-        .count();
-}
 
 std::size_t last_cache_bytes() {
     for (const int level : {_SC_LEVEL4_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE, _SC_LEVEL2_CACHE_SIZE}) {

@@ -40,6 +40,4 @@ private:
 // Bytes of the last cache of this machine.
 std::size_t last_cache_bytes();
 
-double now_ns();
-
 }  // namespace trocar::ops

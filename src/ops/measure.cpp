@@ -11,6 +11,7 @@
 #include "trocar/op_store.h"
 #include "trocar/random.h"
 #include "trocar/version.h"
+#include "util/clock.h"
 #include "util/samples.h"
 #include "util/sha256.h"
 
@@ -46,7 +47,7 @@ public:
         : database_(database), model_(model), inputs_(inputs), options_(options) {}
 
     MeasureSummary run() {
-        const auto start = ops::now_ns();
+        const auto start = now_ns();
         const auto before = ops::conditions();
         const auto host = this_host();
         summary_.warnings = ops::preflight(before, host.cores, host.hypervisor);
@@ -64,7 +65,7 @@ public:
             summary_.warnings.push_back(std::move(wrong));
         }
         database_.end_run(run_, summary_.warnings, ops::text(before, after));
-        summary_.seconds = (ops::now_ns() - start) * 1e-9;
+        summary_.seconds = (now_ns() - start) * 1e-9;
         return std::move(summary_);
     }
 
@@ -145,7 +146,7 @@ private:
     }
 
     bool visit(Item& item) {
-        const auto start = ops::now_ns();
+        const auto start = now_ns();
         try {
             if (!worker_->alive()) {
                 worker_->restart();
@@ -165,8 +166,8 @@ private:
             return true;
         }
         ++item.visits;
-        item.spent_ns += ops::now_ns() - start;
-        if (ops::now_ns() - written_ > write_every_ns) {
+        item.spent_ns += now_ns() - start;
+        if (now_ns() - written_ > write_every_ns) {
             flush();
         }
         return enough(item);
@@ -248,7 +249,7 @@ private:
             database_.add_windows(fresh_);
             fresh_.clear();
         }
-        written_ = ops::now_ns();
+        written_ = now_ns();
     }
 
     OpDatabase& database_;
@@ -279,9 +280,7 @@ OpModelFacts identify(const Model& model, const std::vector<NamedValue>& inputs,
     if (model.path.empty()) {
         // Made by a sweep: known by what it takes.
         facts.name = model.graph.name;
-        Sha256 hash;
-        hash.add(std::as_bytes(std::span(facts.inputs.data(), facts.inputs.size())));
-        facts.sha256 = hash.hex();
+        facts.sha256 = sha256_of(facts.inputs);
         facts.inputs = fmt::format("{} inputs", inputs.size());
     } else {
         facts.sha256 = sha256_of_file(model.path);

@@ -13,6 +13,7 @@
 
 #include "trocar/error.h"
 #include "trocar/op_store.h"
+#include "util/clock.h"
 
 namespace trocar::ops {
 
@@ -227,7 +228,6 @@ private:
                               parse_cache_mode(request.at("mode").get<std::string>()), wanted);
         json answer;
         const auto& load = *kept.load;
-        answer["ports"] = load.ports();
         answer["operators"] = load.operators();
         auto& list = answer["windows"] = json::array();
         double least = 1e300;
@@ -410,7 +410,6 @@ WindowsAnswer Worker::windows(const WindowsRequest& request) {
                      {"count", request.count}};
     const auto got = json::parse(ask(asked.dump()));
     WindowsAnswer answer;
-    answer.ports = got.at("ports");
     answer.operators = got.at("operators");
     answer.call_ns = got.at("call");
     for (const auto& one : got.at("windows")) {

@@ -19,7 +19,6 @@ struct WindowsRequest {
 };
 struct WindowsAnswer {
     std::vector<OpWindow> windows;
-    std::size_t ports = 0;
     std::size_t operators = 1;
     // What the calls cost beside the op, at the time: of one operator.
     double call_ns = 0;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -10,14 +9,9 @@
 
 #include "trocar/profile.h"
 #include "trocar/session.h"
+#include "util/clock.h"
 
 namespace trocar::profiling {
-
-inline double now_ns() {
-    return std::chrono::duration<double, std::nano>(
-               std::chrono::steady_clock::now().time_since_epoch())
-        .count();
-}
 
 // A program with the values it takes, ready to be run again and again.
 class Runner {

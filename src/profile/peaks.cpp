@@ -9,8 +9,6 @@ namespace trocar {
 
 namespace {
 
-using profiling::now_ns;
-
 // Short enough to be done between two interruptions on a busy machine.
 constexpr std::int64_t matrix = 512;
 constexpr std::size_t triad_elements = std::size_t{1} << 23;  // 64 MiB an array: beyond caches

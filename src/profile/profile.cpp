@@ -36,8 +36,6 @@ double Runner::run() {
 
 namespace {
 
-using profiling::now_ns;
-
 constexpr std::size_t least_runs = 5;
 // The engine keeps every time in memory until it is asked: so many are enough.
 constexpr std::size_t most_samples = 200'000;
