@@ -3,18 +3,18 @@
 #include <algorithm>
 
 #include "campaign/words.h"
-#include "campaign/yaml.h"
 #include "trocar/campaign_file.h"
 #include "trocar/preprocess.h"
 #include "trocar/tool_library.h"
 #include "util/files.h"
 #include "util/text.h"
+#include "util/yaml.h"
 
 namespace trocar {
 
 namespace {
 
-using campaign::Field;
+using yaml::Field;
 
 int small(const Field& field, std::uint64_t least, std::uint64_t most) {
     return static_cast<int>(field.natural(least, most));
@@ -361,7 +361,7 @@ void read_fault_file(CampaignFile& campaign, const std::string& file) {
 }  // namespace
 
 CampaignFile parse_campaign(std::string_view text, const std::string& name) {
-    const auto whole = campaign::parse_yaml(std::string(text), name);
+    const auto whole = yaml::parse(std::string(text), name);
     CampaignFile file;
     if (!whole.is_map()) {
         whole.fail("this is not a campaign: it has no keys", "it begins with model: FILE");

@@ -5,17 +5,17 @@
 #include <map>
 #include <sstream>
 
-#include "campaign/yaml.h"
 #include "trocar/error.h"
 #include "trocar/op_plan.h"
 #include "trocar/random.h"
 #include "util/text.h"
+#include "util/yaml.h"
 
 namespace trocar {
 
 namespace {
 
-using campaign::Field;
+using yaml::Field;
 namespace fs = std::filesystem;
 
 constexpr std::size_t most_operators = 20000;
@@ -294,7 +294,7 @@ OpPlan parse_op_plan(const std::string& text, const std::string& file) {
     Sweeper sweeper(plan);
     const auto folder = fs::path(file).parent_path();
     const auto percent = [](const Field& f) { return f.number(0.01, 100); };
-    campaign::parse_yaml(text, file)
+    yaml::parse(text, file)
         .read({{"models",
                 [&](const Field& f) {
                     for (const auto& item : f.items()) {

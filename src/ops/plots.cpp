@@ -123,7 +123,6 @@ std::string explanation_plot(const Explanation& explanation) {
         std::max(1.14 * explanation.whole_ns(), explanation.measured_ns + explanation.dispatch_ns);
     const auto height = [&](double ns) { return highest > 0 ? 440 * ns / highest : 0; };
     Palette palette;
-    std::map<std::string, double> by_type;
     for (const auto& one : explanation.ops) {
         palette.add(one.op->config.features.type, one.ns.value_or(0));
     }

@@ -1,4 +1,4 @@
-#include "campaign/yaml.h"
+#include "util/yaml.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,7 +11,7 @@
 #include "util/display.h"
 #include "util/text.h"
 
-namespace trocar::campaign {
+namespace trocar::yaml {
 
 namespace {
 
@@ -208,7 +208,7 @@ void Field::read(const Keys& keys) const {
     }
 }
 
-Field parse_yaml(const std::string& text, const std::string& file) {
+Field parse(const std::string& text, const std::string& file) {
     try {
         auto node = YAML::Load(text);
         return {node, file, ""};
@@ -220,4 +220,4 @@ Field parse_yaml(const std::string& text, const std::string& file) {
     }
 }
 
-}  // namespace trocar::campaign
+}  // namespace trocar::yaml

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace trocar::campaign {
+namespace trocar::yaml {
 
 // A value of a YAML file and where it stands. What is wrong with it is said with file, line and
 // key.
@@ -56,14 +56,14 @@ private:
     std::string key_;
 };
 
-Field parse_yaml(const std::string& text, const std::string& file);
+Field parse(const std::string& text, const std::string& file);
 
-}  // namespace trocar::campaign
+}  // namespace trocar::yaml
 
 #include "trocar/error.h"
 
 template <class F>
-auto trocar::campaign::Field::parsed(F parse) const {
+auto trocar::yaml::Field::parsed(F parse) const {
     try {
         return parse();
     } catch (const Error& e) {
