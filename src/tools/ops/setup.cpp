@@ -7,6 +7,21 @@
 
 namespace trocar::ops_tool_parts {
 
+namespace {
+
+// Known without opening it: its threads must not be there when a process is forked off.
+bool gives_its_graph(const EngineOptions& engine) {
+    for (const auto* kind : engine_kinds()) {
+        if (kind->name == engine.name) {
+            const auto found = kind->find(engine);
+            return !found.empty() && found.front().can.deployed;
+        }
+    }
+    return false;
+}
+
+}  // namespace
+
 void declare(Args& args, Options& options) {
     args.option("--db", options.db, "FILE", "Database of operators; made where it is not there");
     args.require("--db");
@@ -56,7 +71,7 @@ Target prepare(const Options& options, Model model, const std::string& name, Con
     how.engine = context.engine_options();
     how.engine.threads = context.threads();
     if (options.unit == "auto") {
-        how.unit = how.engine.name == "onnxruntime" ? View::deployed : View::source;
+        how.unit = gives_its_graph(how.engine) ? View::deployed : View::source;
     } else {
         how.unit = options.unit == "fused" ? View::deployed : View::source;
     }
