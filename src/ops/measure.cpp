@@ -25,6 +25,7 @@ using ops::Worker;
 constexpr std::size_t windows_per_visit = 2;
 constexpr std::size_t fewest_visits = 3;  // of an op that takes longer than its budget
 constexpr double write_every_ns = 1e9;
+constexpr double share_of_whole = 0.15;  // of the time, once it has its visits
 
 struct Item {
     std::int64_t op = WindowsRequest::whole;
@@ -84,9 +85,11 @@ private:
 
     void plan(const OpModelFacts& facts) {
         std::set<std::pair<std::string, CacheMode>> known;
+        std::set<std::string> known_models;
         if (!options_.again) {
             for (const auto& one : database_.newest(setting_)) {
                 known.emplace(one.key, one.mode);
+                known_models.insert(one.model);
             }
         }
         summary_.configurations = facts.ops.size();
@@ -101,8 +104,9 @@ private:
             }
         }
         // The whole is measured among its operators: both see the same machine.
-        if (options_.whole) {
-            add(WindowsRequest::whole, CacheMode::reuse, "", model_id(facts));
+        const auto id = model_id(facts);
+        if (options_.whole && (!items_.empty() || !known_models.contains(id))) {
+            add(WindowsRequest::whole, CacheMode::reuse, "", id);
         }
         total_ = items_.size();
     }
@@ -120,6 +124,7 @@ private:
 
     // Visits all that is left in an order that is new each time, until nothing is left.
     void rounds() {
+        started_ = now_ns();
         for (std::uint64_t round = 0; !items_.empty(); ++round) {
             std::vector<std::pair<std::uint32_t, std::size_t>> order;
             for (std::size_t i = 0; i < items_.size(); ++i) {
@@ -133,7 +138,14 @@ private:
                     summary_.complete = false;
                     return;
                 }
-                done[i] = visit(items_[i]);
+                // The whole goes on as long as they do, for a share of the time.
+                auto& item = items_[i];
+                const bool last = items_.size() == 1;
+                if (item.op == WindowsRequest::whole && !last && item.visits >= options_.visits &&
+                    item.spent_ns > share_of_whole * (now_ns() - started_)) {
+                    continue;
+                }
+                done[i] = visit(item, item.op != WindowsRequest::whole || last);
             }
             std::vector<Item> left;
             for (std::size_t i = 0; i < items_.size(); ++i) {
@@ -145,7 +157,7 @@ private:
         }
     }
 
-    bool visit(Item& item) {
+    bool visit(Item& item, bool may_end) {
         const auto start = now_ns();
         try {
             if (!worker_->alive()) {
@@ -170,7 +182,7 @@ private:
         if (now_ns() - written_ > write_every_ns) {
             flush();
         }
-        return enough(item);
+        return may_end && enough(item);
     }
 
     bool enough(Item& item) {
@@ -263,6 +275,7 @@ private:
     std::size_t total_ = 0;
     std::vector<std::pair<std::int64_t, std::vector<OpWindow>>> fresh_;
     double written_ = 0;
+    double started_ = 0;  // with measuring
     MeasureSummary summary_;
 };
 

@@ -3,7 +3,7 @@
 $ trocar ops measure models/quantized.onnx --shape n=1 --threads 1 --db ops.db --seconds 0.05 --mode reuse -q
 $ trocar ops measure models/quantized.onnx --shape n=1 --threads 1 --db ops.db --seconds 0.05 --mode reuse -q --report again.csv
 $ tail -n 1 again.csv
-quantized.onnx,4,4,1,0,...
+quantized.onnx,4,4,0,0,...
 $ trocar ops explain models/quantized.onnx --shape n=1 --threads 1 --db ops.db --target 0.1 --plot explained.svg; true
 Operators
 ...
@@ -20,7 +20,7 @@ $ head -c 4 explained.svg
 <svg[no newline]
 $ trocar ops verify --db ops.db
 Database
-  measured        6
+  measured        5
 ...
 nothing is wrong with it
 $ trocar ops list --db ops.db
@@ -54,7 +54,7 @@ Merged
           Measurements
 Database         added
 ──────────────────────
-ops.db               6
+ops.db               5
 runs that were there are left alone; machines and engines are kept apart
 $ trocar ops merge ops.db --db all.db
 Merged
