@@ -1,10 +1,10 @@
 # Operators are measured once, and explain the model.
 
-$ trocar ops measure models/quantized.onnx --shape n=1 --threads 1 --db ops.db --seconds 0.05 --mode reuse -q
-$ trocar ops measure models/quantized.onnx --shape n=1 --threads 1 --db ops.db --seconds 0.05 --mode reuse -q --report again.csv
+$ trocar ops measure models/quantized.onnx --shape n=512 --threads 1 --db ops.db --seconds 0.05 --mode reuse -q
+$ trocar ops measure models/quantized.onnx --shape n=512 --threads 1 --db ops.db --seconds 0.05 --mode reuse -q --report again.csv
 $ tail -n 1 again.csv
 quantized.onnx,4,4,0,0,...
-$ trocar ops explain models/quantized.onnx --shape n=1 --threads 1 --db ops.db --target 0.1 --plot explained.svg; true
+$ trocar ops explain models/quantized.onnx --shape n=512 --threads 1 --db ops.db --target 0.1 --plot explained.svg; true
 Operators
 ...
 Explained
@@ -26,19 +26,19 @@ nothing is wrong with it
 $ trocar ops list --db ops.db
 Models
 ...
-quantized.onnx  x f32 1x3x8x8  fused          4      4
+quantized.onnx  x f32 512x3x8x8  fused          4      4
 ...
 ...DequantizeLinear ... reuse ... measured ...
 ...
 $ trocar ops export --db ops.db --as jsonl | head -c 8
 {"host":[no newline]
-$ trocar ops next models/quantized.onnx --shape n=1 --threads 1 --db ops.db
+$ trocar ops next models/quantized.onnx --shape n=512 --threads 1 --db ops.db
 To be measured, the largest first
 none
 expected by what was measured; 90 % intervals
 
 0 of 4 distinct operators are not in the database
-$ trocar ops predict models/quantized.onnx --shape n=1 --threads 1 --db ops.db
+$ trocar ops predict models/quantized.onnx --shape n=512 --threads 1 --db ops.db
 ...
   From measured operators ...
 ...
@@ -66,7 +66,7 @@ runs that were there are left alone; machines and engines are kept apart
 
 # The loop.
 
-$ trocar ops explain models/quantized.onnx --shape n=1 --threads 1 --db until.db --until 50 --target 1 --seconds 0.05; true
+$ trocar ops explain models/quantized.onnx --shape n=512 --threads 1 --db until.db --until 50 --target 1 --seconds 0.05; true
 Rounds
 ...
 
@@ -83,7 +83,7 @@ $ trocar ops explain models/quantized.onnx --shape n=2 --threads 1 --db ops.db
 trocar: the database does not have this model with these inputs
   hint: `trocar ops measure MODEL --db FILE` adds it
 [exit 3]
-$ trocar ops measure models/quantized.onnx --shape n=1 --db ops.db --mode warm
+$ trocar ops measure models/quantized.onnx --shape n=512 --db ops.db --mode warm
 trocar: 'warm' is no cache mode
   hint: one of reuse, stream-inputs, stream-weights, cold, in-situ, chain
 [exit 2]
