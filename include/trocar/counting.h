@@ -43,7 +43,7 @@ struct OpCount {
     std::uint64_t flops() const;
 };
 
-// Counts one op of the ONNX dialect (its own domain and com.microsoft). Ops with subgraphs and
+// Counts one op of the dialects onnx (its own domain and com.microsoft) and tflite. Ops with subgraphs and
 // calls of a model's functions are unknown here: their bodies are to be counted. Never throws on
 // shapes that do not fit the op; it then says so in `why`.
 OpCount count(const OpFacts& facts);

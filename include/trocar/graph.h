@@ -99,11 +99,37 @@ struct Use {
     bool operator==(const Use&) const = default;
 };
 
+// How the numbers of a tensor stand for reals: real = scale × (number - zero point).
+struct Quantization {
+    std::vector<float> scales;              // one for all, or one for each place along `axis`
+    std::vector<std::int64_t> zero_points;  // as many; none: all 0
+    int axis = 0;                           // where there are several
+    std::vector<float> min, max;            // the range that was seen, where the file tells
+
+    // Scales for blocks of elements, themselves tensors of the file.
+    struct Blocks {
+        Constant scales;
+        Constant zero_points;                  // undefined: all 0
+        std::int64_t size = 0;                 // elements along the blocked dimension
+        std::vector<std::int64_t> shape = {};  // or of a block in every dimension
+        std::vector<std::int64_t> axes = {};   // that have scales of their own
+        bool by_axes = false;                  // `axes` is what the file states
+    };
+    std::optional<Blocks> blocks;
+    // A scheme of somebody's own: bytes that this version only keeps.
+    std::optional<Constant> custom;
+
+    bool empty() const { return scales.empty() && !blocks && !custom; }
+};
+// "0.0039 × (q + 128)", "32 scales along axis 3, 0.0002 to 0.011"; "" where there is none.
+std::string quantization_text(const Quantization& quantization);
+
 struct Tensor {
     std::string name;
     Type type;
-    std::optional<Constant> constant;  // set for constants (initializers)
-    OpId producer = OpId::none;        // none: an input, a constant, captured from outside
+    std::shared_ptr<const Quantization> quantization;  // nullptr: the numbers are what they are
+    std::optional<Constant> constant;                  // set for constants (initializers)
+    OpId producer = OpId::none;  // none: an input, a constant, captured from outside
     std::uint32_t producer_slot = 0;
     std::vector<Use> uses;  // in no particular order
     bool is_input = false;  // of the graph; may also be constant: then the constant is its default
@@ -260,6 +286,8 @@ public:
     void rename(OpId op, std::string name);
     void set_type(TensorId tensor, Type type);
     void set_constant(TensorId tensor, Constant value);
+    // nullptr: none.
+    void set_quantization(TensorId tensor, std::shared_ptr<const Quantization> quantization);
     void set_attribute(OpId op, std::string name, Attribute::Value value);
     void remove_attribute(OpId op, std::string_view name);
     void set_metadata(OpId op, std::vector<Property> metadata);

@@ -32,6 +32,21 @@ struct Function {
     Source source;
 };
 
+// An entry point of a model under a name of its own, whose inputs and outputs have names too.
+struct Signature {
+    struct Argument {
+        std::string name;
+        TensorId tensor = TensorId::none;  // of the graph that the signature is of
+        bool operator==(const Argument&) const = default;
+    };
+    std::string name;
+    std::size_t function = main_graph;  // which of the model's functions; or its graph
+    std::vector<Argument> inputs;
+    std::vector<Argument> outputs;
+    static constexpr std::size_t main_graph = static_cast<std::size_t>(-1);
+    bool operator==(const Signature&) const = default;
+};
+
 // A model file in memory: its graph, and what the file says besides. Constants are views of the
 // mapped file, which stays mapped as long as anything refers to it.
 struct Model {
@@ -50,7 +65,8 @@ struct Model {
     std::string domain;
     std::int64_t model_version = 0;
     std::string doc;
-    std::vector<Property> metadata;
+    std::vector<Property> metadata;  // values may be any bytes
+    std::vector<Signature> signatures;
 
     Source source;
     std::shared_ptr<const void> image;  // the format's own memory of the file

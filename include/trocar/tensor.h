@@ -57,6 +57,15 @@ struct ExternalData {
     std::string file = {};  // the file as it was found on this machine; empty: not known
 };
 
+// The form in which a file stores a constant whose elements are decoded when somebody asks for
+// them.
+class StoredForm {
+public:
+    virtual ~StoredForm() = default;
+    virtual std::string text() const = 0;  // "block sparse 4x1"
+    virtual std::size_t bytes() const = 0;
+};
+
 // The value of a constant. Copies are cheap and share the bytes, which live as long as any copy.
 // Dense bytes are little-endian elements without padding, as in ONNX's raw_data.
 class Constant {
@@ -67,8 +76,10 @@ public:
     // of the shape.
     static Constant view(DType dtype, Shape shape, Bytes bytes, std::shared_ptr<const void> owner);
     static Constant copy(DType dtype, Shape shape, Bytes bytes);
-    // Decoded on first use, once, thread-safe; for files that store elements in another form.
-    static Constant lazy(DType dtype, Shape shape, std::function<std::vector<std::byte>()> decode);
+    // Decoded on first use, once, thread-safe; for files that store elements in another form, which
+    // `form` keeps for writing it back.
+    static Constant lazy(DType dtype, Shape shape, std::function<std::vector<std::byte>()> decode,
+                         std::shared_ptr<const StoredForm> form = nullptr);
     static Constant strings(Shape shape, std::vector<std::string> values);
     // COO as in ONNX: `values` [nnz], `indices` [nnz] (linear) or [nnz, rank], signed integers.
     static Constant sparse(Shape shape, Constant values, Constant indices);
@@ -90,6 +101,7 @@ public:
     const Constant& values() const;                         // sparse constants only
     const Constant& indices() const;                        // sparse constants only
     std::size_t stored_bytes() const;  // what the file holds: values and indices where sparse
+    const std::shared_ptr<const StoredForm>& form() const { return form_; }  // nullptr: plain
 
     // What `bytes()` keeps alive; for a Value that borrows them.
     std::shared_ptr<const void> owner() const;
@@ -105,6 +117,7 @@ private:
     Bytes bytes_;
     std::shared_ptr<const void> owner_;
     std::shared_ptr<Lazy> lazy_;
+    std::shared_ptr<const StoredForm> form_;
     std::shared_ptr<const Sparse> sparse_;
     std::shared_ptr<const std::vector<std::string>> strings_;
     std::optional<ExternalData> external_;

@@ -98,22 +98,38 @@ struct Entry {
 };
 using Table = std::unordered_map<std::string_view, Entry>;
 
+void add_rules(Table& table, std::span<const NamedRule> rules) {
+    for (const NamedRule& r : rules) {
+        table[r.type].rule = r.rule;
+    }
+}
+
+void add_lists(Table& table, std::span<const ElementCost> costs,
+               std::span<const std::string_view> moving, std::span<const Uncountable> unknown) {
+    for (const ElementCost& c : costs) {
+        table[c.type].cost = &c;
+    }
+    for (std::string_view type : moving) {
+        table[type].moves = true;
+    }
+    for (const Uncountable& u : unknown) {
+        table[u.type].why = u.why;
+    }
+}
+
 Table table_of(std::string_view domain) {
     Table table;
     for (auto rules : {contraction_rules(domain), attention_rules(domain), element_rules(domain)}) {
-        for (const NamedRule& r : rules) {
-            table[r.type].rule = r.rule;
-        }
+        add_rules(table, rules);
     }
-    for (const ElementCost& c : element_costs(domain)) {
-        table[c.type].cost = &c;
-    }
-    for (std::string_view type : movement_ops(domain)) {
-        table[type].moves = true;
-    }
-    for (const Uncountable& u : uncountable_ops(domain)) {
-        table[u.type].why = u.why;
-    }
+    add_lists(table, element_costs(domain), movement_ops(domain), uncountable_ops(domain));
+    return table;
+}
+
+Table tflite_table() {
+    Table table;
+    add_rules(table, tflite_rules());
+    add_lists(table, tflite_costs(), tflite_movement(), tflite_uncountable());
     return table;
 }
 
@@ -121,8 +137,11 @@ const Entry* find_entry(const Op& op) {
     static const Table onnx = table_of("");
     static const Table microsoft = table_of("com.microsoft");
     static const Table ml = table_of("ai.onnx.ml");
+    static const Table tflite = tflite_table();
     const Table* table = nullptr;
-    if (op.domain.empty() || op.domain == "ai.onnx") {
+    if (is_tflite(op)) {
+        table = &tflite;
+    } else if (op.domain.empty() || op.domain == "ai.onnx") {
         table = &onnx;
     } else if (op.domain == "com.microsoft") {
         table = &microsoft;

@@ -116,6 +116,9 @@ bool indexes(const Op& op) {
 }  // namespace
 
 Role role(const Op& op, std::size_t slot, DType dtype, std::span<const std::int64_t> shape) {
+    if (counting::is_tflite(op)) {
+        return counting::tflite_role(op, slot, dtype, shape);
+    }
     bool numbers = is_float(dtype) || dtype == DType::c64 || dtype == DType::c128;
     if (own_domain(op)) {
         auto found =
@@ -165,6 +168,9 @@ bool passes_constants_on(const Op& op) {
     static constexpr std::string_view types[] = {
         "Cast",     "CastLike", "DequantizeLinear", "Expand",    "Flatten",
         "Identity", "Reshape",  "Squeeze",          "Transpose", "Unsqueeze"};
+    if (counting::is_tflite(op)) {
+        return counting::tflite_passes(op);
+    }
     return own_domain(op) &&
            std::find(std::begin(types), std::end(types), op.type) != std::end(types);
 }
@@ -173,6 +179,9 @@ std::optional<WeightAxes> weight_axes(const Op& op, std::size_t slot, std::size_
     std::string_view type = op.type;
     if (rank < 2) {
         return std::nullopt;
+    }
+    if (counting::is_tflite(op)) {
+        return counting::tflite_axes(op, slot, rank);
     }
     if ((type == "Conv" || type == "FusedConv" || type == "ConvInteger" || type == "DeformConv") &&
         slot == 1) {
@@ -226,10 +235,11 @@ Traffic traffic(const OpFacts& facts) {
         }
     }
     std::string_view type = facts.op->type;
-    if (type == "Shape" || type == "Size") {
+    if (type == "Shape" || type == "Size" || type == "SHAPE") {
         return result;
     }
-    bool picks = type.starts_with("Gather") || type == "Slice";
+    bool picks = type.starts_with("Gather") || type == "Slice" || type.starts_with("GATHER") ||
+                 type == "SLICE" || type == "STRIDED_SLICE";
     for (std::size_t slot = 0; slot < facts.inputs.size(); ++slot) {
         if (!facts.inputs[slot].present) {
             continue;

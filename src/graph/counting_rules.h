@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -61,6 +62,17 @@ struct Uncountable {
     const char* why;
 };
 std::span<const Uncountable> uncountable_ops(std::string_view domain);
+
+// --- TensorFlow Lite ----------------------------------------------------------------------------
+
+bool is_tflite(const Op& op);
+std::span<const NamedRule> tflite_rules();
+std::span<const ElementCost> tflite_costs();
+std::span<const std::string_view> tflite_movement();
+std::span<const Uncountable> tflite_uncountable();
+Role tflite_role(const Op& op, std::size_t slot, DType dtype, std::span<const std::int64_t> shape);
+bool tflite_passes(const Op& op);
+std::optional<WeightAxes> tflite_axes(const Op& op, std::size_t slot, std::size_t rank);
 
 // --- For the rules ------------------------------------------------------------------------------
 

@@ -99,6 +99,7 @@ OpId Graph::insert_on(TensorId on, OpSpec spec) {
     }
     // The graph's output keeps its name: the new tensor takes it over.
     const auto made = edit.new_tensor(other_name, tensor(on).type);
+    tensors_[index(made)].tensor.quantization = tensor(on).quantization;
     for (const auto& use : uses) {
         edit.redirect(use, on, made);
     }

@@ -100,6 +100,7 @@ private:
         c.declaration = t.declaration;
         c.doc = t.doc;
         c.metadata = t.metadata;
+        c.quantization = t.quantization;
     }
 
     const Graph& from_;
@@ -135,8 +136,9 @@ Model shell_of(const Model& model) {
     part.format = model.format;
     part.dialect = model.dialect;
     part.opsets = model.opsets;
-    // From version 4 on, constants need not be inputs too.
-    part.ir_version = std::max<std::int64_t>(model.ir_version, 4);
+    // From version 4 of ONNX on, constants need not be inputs too.
+    part.ir_version =
+        model.dialect == "onnx" ? std::max<std::int64_t>(model.ir_version, 4) : model.ir_version;
     part.producer = model.producer;
     part.producer_version = model.producer_version;
     part.domain = model.domain;

@@ -193,6 +193,7 @@ Model clone(const Model& model) {
     copy.model_version = model.model_version;
     copy.doc = model.doc;
     copy.metadata = model.metadata;
+    copy.signatures = model.signatures;
     copy.source = model.source;
     copy.image = model.image;
     return copy;

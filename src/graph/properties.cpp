@@ -66,6 +66,15 @@ void Graph::set_constant(TensorId id, Constant value) {
     edit.touch();
 }
 
+void Graph::set_quantization(TensorId id, std::shared_ptr<const Quantization> quantization) {
+    GraphEdit edit{*this};
+    edit.need(id, "set a quantization");
+    auto& t = tensors_[index(id)].tensor;
+    t.quantization = std::move(quantization);
+    t.declaration.edited = true;
+    edit.touch();
+}
+
 void Graph::set_attribute(OpId id, std::string attribute_name, Attribute::Value value) {
     GraphEdit edit{*this};
     edit.need(id, "set an attribute");

@@ -134,13 +134,15 @@ Constant Constant::copy(DType dtype, Shape shape, Bytes bytes) {
     return view(dtype, std::move(shape), view_of_owned, std::move(owned));
 }
 
-Constant Constant::lazy(DType dtype, Shape shape, std::function<std::vector<std::byte>()> decode) {
+Constant Constant::lazy(DType dtype, Shape shape, std::function<std::vector<std::byte>()> decode,
+                        std::shared_ptr<const StoredForm> form) {
     trocar::element_count(shape);
     Constant constant;
     constant.dtype_ = dtype;
     constant.shape_ = std::move(shape);
     constant.lazy_ = std::make_shared<Lazy>();
     constant.lazy_->decode = std::move(decode);
+    constant.form_ = std::move(form);
     return constant;
 }
 
@@ -243,6 +245,9 @@ const Constant& Constant::indices() const {
 }
 
 std::size_t Constant::stored_bytes() const {
+    if (form_) {
+        return form_->bytes();
+    }
     if (sparse_) {
         return sparse_->values.stored_bytes() + sparse_->indices.stored_bytes();
     }

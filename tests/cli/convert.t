@@ -74,7 +74,7 @@ trocar: --external-data cannot be 'elsewhere'
 
 $ trocar convert models/lstm.onnx out.onnx --format tensorflow
 trocar: no format named 'tensorflow'
-  hint: known formats: onnx
+  hint: known formats: onnx, tflite
 [exit 2]
 
 $ ls

@@ -121,6 +121,16 @@ bool is_usual(const Op& op, const Attribute& a) {
         {"epsilon", 1e-5F},
         {"extrapolation_value", 0.0F},
         {"exclude_outside", std::int64_t{0}},
+        {"fused_activation_function", "NONE"},
+        {"dilation_w_factor", std::int64_t{1}},
+        {"dilation_h_factor", std::int64_t{1}},
+        {"weights_format", "DEFAULT"},
+        {"keep_num_dims", std::int64_t{0}},
+        {"asymmetric_quantize_inputs", std::int64_t{0}},
+        {"quantized_bias_type", "FLOAT32"},
+        {"pot_scale_int16", std::int64_t{1}},
+        {"align_corners", std::int64_t{0}},
+        {"half_pixel_centers", std::int64_t{0}},
     };
     for (const Usual& u : usual) {
         if (a.name == u.name) {
@@ -145,6 +155,26 @@ bool is_usual(const Op& op, const Attribute& a) {
     return op.type == "BatchNormalization" && (a.name == "momentum" || a.name == "spatial");
 }
 
+// TensorFlow Lite has strides and windows by axis.
+bool is_stride(std::string_view name) {
+    return name == "stride_h" || name == "stride_w" || name == "filter_height" ||
+           name == "filter_width";
+}
+
+void add_strides(const Op& op, std::vector<std::string>& parts) {
+    const auto add = [&](const char* letter, const char* first, const char* second) {
+        if (op.attribute(first) != nullptr && op.attribute(second) != nullptr) {
+            const auto h = op.integer(first, 0);
+            const auto w = op.integer(second, 0);
+            if (h != 1 || w != 1) {
+                parts.push_back(letter + sizes({h, w}, *letter == 's'));
+            }
+        }
+    };
+    add("k", "filter_height", "filter_width");
+    add("s", "stride_h", "stride_w");
+}
+
 std::vector<std::int64_t> kernel_of(const OpFacts& facts) {
     std::vector<std::int64_t> kernel = facts.op->integers("kernel_shape");
     bool conv = facts.op->type.find("Conv") != std::string::npos;
@@ -153,6 +183,12 @@ std::vector<std::int64_t> kernel_of(const OpFacts& facts) {
         facts.inputs[slot].shape->size() > 2) {
         const Shape& w = *facts.inputs[slot].shape;
         kernel.assign(w.begin() + 2, w.end());
+    }
+    // Filters are O,H,W,I there.
+    if (facts.op->type.ends_with("CONV_2D") && facts.inputs.size() > 1 && facts.inputs[1].shape &&
+        facts.inputs[1].shape->size() == 4) {
+        const Shape& w = *facts.inputs[1].shape;
+        kernel = {w[1], w[2]};
     }
     return kernel;
 }
@@ -183,8 +219,9 @@ std::string attribute_text(const OpFacts& facts) {
             }
         }
     }
+    add_strides(op, parts);
     for (const Attribute& a : op.attributes) {
-        if ((slides && is_window(a.name)) || is_usual(op, a)) {
+        if (is_stride(a.name) || (slides && is_window(a.name)) || is_usual(op, a)) {
             continue;
         }
         std::string value =

@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "tools/summary/present.h"
 
@@ -26,6 +28,9 @@ std::vector<std::string> port_texts(const Summary& s, std::span<const TensorId> 
         const Fact& fact = s.scope->fact(id);
         std::string declared = type_text(t.type);
         std::string text = fmt::format("{}: {}", t.name, declared);
+        if (t.quantization && !t.quantization->empty()) {
+            text += fmt::format(", {}", quantization_text(*t.quantization));
+        }
         if (fact.known == Known::run && fact.shape && !t.type.shape()) {
             text += fmt::format(" → {}", shape_text(*fact.shape));
         }
@@ -42,6 +47,63 @@ std::vector<TensorId> real_inputs(const Graph& graph) {
         }
     }
     return inputs;
+}
+
+// Text as it is, without what pads it; of other data only how much there is.
+std::vector<std::string> metadata_texts(const Model& model) {
+    std::vector<std::string> texts;
+    for (const Property& entry : model.metadata) {
+        std::string_view value = entry.value;
+        value = value.substr(0, value.find_last_not_of('\0') + 1);
+        const bool is_text = std::all_of(value.begin(), value.end(), [](char c) {
+            return static_cast<unsigned char>(c) >= 0x20 && static_cast<unsigned char>(c) < 0x7f;
+        });
+        texts.push_back(is_text && value.size() <= 60
+                            ? fmt::format("{}: {}", entry.key, value)
+                            : fmt::format("{}: {}", entry.key, bytes_text(entry.value.size())));
+    }
+    return texts;
+}
+
+std::vector<std::string> signature_texts(const Model& model) {
+    std::vector<std::string> texts;
+    for (const Signature& signature : model.signatures) {
+        std::vector<std::string_view> inputs;
+        std::vector<std::string_view> outputs;
+        for (const auto& argument : signature.inputs) {
+            inputs.push_back(argument.name);
+        }
+        for (const auto& argument : signature.outputs) {
+            outputs.push_back(argument.name);
+        }
+        texts.push_back(fmt::format("{}: {} → {}", signature.name, fmt::join(inputs, ", "),
+                                    fmt::join(outputs, ", ")));
+    }
+    return texts;
+}
+
+// How many tensors are quantized, and how many constants are stored in a form of their own.
+std::vector<std::string> encoding_texts(const Graph& graph) {
+    std::map<std::string, std::size_t> counts;
+    for (TensorId id : graph.tensors()) {
+        const Tensor& t = graph.tensor(id);
+        if (t.quantization && !t.quantization->empty()) {
+            const Quantization& q = *t.quantization;
+            ++counts[q.custom              ? "quantized in a way of their own"
+                     : q.blocks            ? "quantized in blocks"
+                     : q.scales.size() > 1 ? "quantized per channel"
+                                           : "quantized as a whole"];
+        }
+        if (t.constant && t.constant->form() && t.constant->form()->bytes() > 0) {
+            std::string text = t.constant->form()->text();
+            ++counts[text.substr(0, text.find(','))];
+        }
+    }
+    std::vector<std::string> texts;
+    for (const auto& [what, count] : counts) {
+        texts.push_back(fmt::format("{} tensors {}", count, what));
+    }
+    return texts;
 }
 
 }  // namespace
@@ -65,11 +127,24 @@ Section model_section(const Summary& s) {
             fmt::format("{} {}", set.domain.empty() ? "ai.onnx" : set.domain, set.version));
     }
     add("format", "Format", m.format);
-    add("ir_version", "IR version", m.ir_version);
-    add("opsets", "Opsets", sets);
+    if (m.dialect == "onnx") {
+        add("ir_version", "IR version", m.ir_version);
+        add("opsets", "Opsets", sets);
+    }
     if (!m.producer.empty()) {
         add("producer", "Producer",
             m.producer_version.empty() ? m.producer : m.producer + " " + m.producer_version);
+    }
+    if (m.dialect != "onnx") {
+        if (!m.doc.empty()) {
+            add("description", "Description", m.doc);
+        }
+        if (!m.metadata.empty()) {
+            add("metadata", "Metadata", metadata_texts(m));
+        }
+        if (!m.signatures.empty()) {
+            add("signatures", "Signatures", signature_texts(m));
+        }
     }
     add("inputs", "Inputs", port_texts(s, real_inputs(m.graph)));
     add("outputs", "Outputs", port_texts(s, m.graph.outputs()));
@@ -79,6 +154,9 @@ Section model_section(const Summary& s) {
     if (s.rows.passing > 0) {
         add("constant_ops", "Constant ops", s.rows.passing, Show::count,
             "only stand for a constant, not shown");
+    }
+    if (const auto texts = encoding_texts(m.graph); !texts.empty()) {
+        add("encodings", "Encodings", texts);
     }
     add("shapes", "Shapes", s.shapes);
     return section;
