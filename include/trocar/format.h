@@ -81,6 +81,8 @@ struct Format {
 // All formats of this build, by name.
 std::span<const Format* const> formats();
 const Format* find_format(std::string_view name);  // nullptr: none of that name
+// The first one that writes models to files with such a suffix; nullptr: none does.
+const Format* find_writer(const std::filesystem::path& path);
 
 // Values from a file, by its suffix (.npy, .npz, .pb). Throws Error(input) or Error(unsupported).
 std::vector<NamedValue> load_values(const std::filesystem::path& path);

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "mapping/engine.h"
 #include "trocar/engine.h"
 #include "trocar/error.h"
 
@@ -52,7 +53,7 @@ std::shared_ptr<Engine> open_engine(const EngineOptions& options) {
     std::vector<std::string_view> names;
     for (const auto* kind : engine_kinds()) {
         if (options.name == kind->name) {
-            return kind->open(options);
+            return mapping::with_mappings(kind->open(options));
         }
         names.emplace_back(kind->name);
     }

@@ -206,6 +206,15 @@ Model load(const fs::path& path, std::string_view format) {
     refuse_model(path);
 }
 
+const Format* find_writer(const fs::path& path) {
+    for (const auto* format : formats()) {
+        if (format->write != nullptr && has_suffix(*format, path)) {
+            return format;
+        }
+    }
+    return nullptr;
+}
+
 void save(const Model& model, const fs::path& path, const SaveOptions& options) {
     const Format* target = nullptr;
     for (const auto* format : formats()) {
@@ -225,7 +234,7 @@ void save(const Model& model, const fs::path& path, const SaveOptions& options) 
         throw Error(Fault::unsupported,
                     fmt::format("'{}' would be a model of the format '{}', but the model is '{}'",
                                 path.string(), target->name, own),
-                    "models are written in the format they were read from");
+                    "`trocar convert` maps it");
     }
     const auto writable = [](const Format& format) { return format.write != nullptr; };
     throw Error(

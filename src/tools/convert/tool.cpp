@@ -1,10 +1,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <optional>
+#include <tuple>
 
 #include "trocar/command.h"
 #include "trocar/error.h"
+#include "trocar/format.h"
+#include "trocar/mapping.h"
 #include "trocar/model.h"
 #include "util/mapped_file.h"
 #include "util/text.h"
@@ -20,6 +25,8 @@ struct Options {
     std::string out;
     std::string external = "copy";
     bool verify = false;
+    std::vector<std::string> rules;
+    bool keep_layout = false;
 };
 
 ExternalPolicy policy(const std::string& text) {
@@ -82,8 +89,69 @@ fs::path target_of(const Options& options) {
     return options.out;
 }
 
+// What became of the ops, by type and fate.
+Table coverage_table(const std::vector<MappedOp>& ops) {
+    Table table{.key = "coverage",
+                .title = "Ops",
+                .columns = {{.key = "type", .title = "Op"},
+                            {.key = "count", .title = "Number", .show = Show::count},
+                            {.key = "state", .title = "State"},
+                            {.key = "rule", .title = "Rule"},
+                            {.key = "why", .title = "Why"},
+                            {.key = "first", .title = "First", .optional = 1}},
+                .rows = {},
+                .note = {}};
+    using Key = std::tuple<bool, std::string, std::string, std::string>;
+    std::map<Key, std::pair<std::uint64_t, std::string>> groups;
+    for (const auto& op : ops) {
+        auto& [count, first] =
+            groups[{op.state == MappedOp::State::mapped, op.type, op.rule, op.why}];
+        first = count++ == 0 ? op.name : first;
+    }
+    for (const auto& [key, group] : groups) {
+        const auto& [done, type, rule, why] = key;
+        table.rows.push_back({.cells = {type, group.first, done ? "mapped" : "impossible", rule,
+                                        why, group.second}});
+    }
+    return table;
+}
+
+// The model in the words that the format of `target` has. Nothing: some ops cannot be said so.
+std::optional<Model> in_dialect(Model model, const Format& format, const Options& options,
+                                Report& report) {
+    MapOptions how;
+    how.rules.assign(options.rules.begin(), options.rules.end());
+    how.tidy = !options.keep_layout;
+    auto mapped = map_model(model, format.dialect, how);
+    const auto impossible = static_cast<std::uint64_t>(
+        std::count_if(mapped.ops.begin(), mapped.ops.end(),
+                      [](const MappedOp& op) { return op.state == MappedOp::State::impossible; }));
+    Section section{.key = "mapping", .title = "Mapping", .scalars = {}};
+    auto& scalars = section.scalars;
+    scalars.push_back({"from", "From", model.dialect, Show::plain, ""});
+    scalars.push_back({"to", "To", std::string(format.dialect), Show::plain, ""});
+    scalars.push_back({"mapped", "Ops mapped", std::uint64_t{mapped.ops.size()} - impossible,
+                       Show::count, fmt::format("of {}", mapped.ops.size())});
+    scalars.push_back({"impossible", "Impossible", impossible, Show::count, ""});
+    scalars.push_back(
+        {"made", "Ops made", std::uint64_t{mapped.model.graph.op_count()}, Show::count, ""});
+    scalars.push_back({"transposes", "Changes of layout", std::uint64_t{mapped.transposes_left},
+                       Show::count,
+                       fmt::format("{} before they were joined", mapped.transposes_made)});
+    report.sections.push_back(std::move(section));
+    report.tables.push_back(coverage_table(mapped.ops));
+    if (impossible > 0) {
+        report.verdict = false;
+        report.notes.push_back(
+            fmt::format("{} cannot be mapped, so nothing was written; --rules FILE adds rules",
+                        counted(impossible, "op")));
+        return std::nullopt;
+    }
+    return std::move(mapped.model);
+}
+
 Report convert(const Options& options, Context& context) {
-    const auto model = context.load(options.model);
+    auto model = context.load(options.model);
     Report report;
     report.tool = "convert";
     report.context = context.describe(model, false);
@@ -98,6 +166,17 @@ Report convert(const Options& options, Context& context) {
         }
     }
     const auto target = target_of(options);
+    if (const auto* format = find_writer(target);
+        format != nullptr && format->dialect != model.dialect) {
+        auto mapped = in_dialect(std::move(model), *format, options, report);
+        if (!mapped) {
+            return report;
+        }
+        model = std::move(*mapped);
+        model.format = format->name;
+    } else if (!options.rules.empty()) {
+        throw Error(Fault::usage, "there is nothing to map: both files speak the same dialect");
+    }
     std::error_code ignored;
     const bool in_place = fs::equivalent(options.model, target, ignored);
     // Asked before saving: the file may be about to be replaced.
@@ -130,10 +209,15 @@ std::function<Report(Context&)> bind(Args& args) {
                 "Constants in further files: copied beside OUT, left where they are, taken into "
                 "OUT; or all "
                 "constants of 1 kB and more put into one file beside OUT");
+    args.option("--rules", options->rules, "FILE",
+                "Further rules for another dialect, asked before Trocar's own; may be repeated");
+    args.flag("--keep-layout", options->keep_layout,
+              "Leave every change of layout where a rule put it");
     args.flag("--verify", options->verify, "Write nothing when the graph has problems (exit 1)");
     args.example("trocar convert model.onnx copy.onnx", "Read a model and write it back");
     args.example("trocar convert model.onnx one.onnx --external-data inline",
                  "Gather a model and its external data in one file");
+    args.example("trocar convert model.tflite model.onnx", "Say a model in another dialect");
     return [options](Context& context) { return convert(*options, context); };
 }
 
@@ -141,7 +225,7 @@ std::function<Report(Context&)> bind(Args& args) {
 
 extern const Command convert_tool{
     .name = "convert",
-    .summary = "Read a model and write it back, with its external data where you want it",
+    .summary = "Write a model in another format, or back with its external data where you want it",
     .bind = bind,
 };
 

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "trocar/model.h"
+
+namespace trocar {
+
+// What became of an op when its model was mapped to another dialect.
+struct MappedOp {
+    enum class State { mapped, impossible };
+    State state = State::mapped;
+    OpId op = OpId::none;  // of the source
+    std::string type;
+    std::string name;
+    std::string rule;  // that mapped it
+    std::string why;   // not
+};
+
+struct MapOptions {
+    std::vector<std::filesystem::path> rules;  // rule files, asked before those of this build
+    bool tidy = true;  // changes of layout are moved together, and those that cancel left out
+};
+
+struct Mapped {
+    Model model;  // complete only where `complete`: else ops without a rule are left out
+    std::vector<MappedOp> ops;  // of the source, in order
+    std::size_t transposes_made = 0;
+    std::size_t transposes_left = 0;
+    bool complete() const;
+};
+
+// A model in the words of another dialect: "onnx", "tflite". Ops remember where they come from, and
+// tensors keep their names. Throws Error(unsupported) when there are no rules for the two dialects,
+// Error(input) when a rule file is wrong.
+Mapped map_model(const Model& model, const std::string& dialect, const MapOptions& options = {});
+
+// The rule files of this build.
+struct MappingInfo {
+    std::string from;
+    std::string to;
+    std::string text;                // of the file
+    std::vector<std::string> types;  // of source ops that have a rule
+};
+const std::vector<MappingInfo>& mappings();
+bool can_map(const std::string& from, const std::string& to);
+
+// A rule tried on both sides: the ops it matches on an engine for the source's dialect, those it
+// makes on one for the target's.
+struct RuleCheck {
+    std::string rule;
+    std::string what;  // "padding SAME, x f32[1,5,5,3]"
+    bool passed = false;
+    double difference = 0;  // largest, relative to the largest element
+    std::string why;        // it failed, or could not be tried
+};
+struct RuleCheckOptions {
+    std::vector<std::filesystem::path> rules;
+    std::string only;                 // the name of a rule; empty: all
+    std::vector<std::string> search;  // folders in which engines are looked for
+    std::uint64_t seed = 0;
+};
+std::vector<RuleCheck> check_rules(const std::string& from, const std::string& to,
+                                   const RuleCheckOptions& options);
+
+}  // namespace trocar

@@ -1,0 +1,79 @@
+#include "mapping/engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "trocar/error.h"
+#include "trocar/mapping.h"
+#include "util/text.h"
+
+namespace trocar::mapping {
+
+namespace {
+
+bool takes(const std::vector<std::string>& dialects, const std::string& dialect) {
+    return std::find(dialects.begin(), dialects.end(), dialect) != dialects.end();
+}
+
+// An engine that is given models of other dialects in the words of its own. Tensors keep their
+// names, so that whoever compiles a part of a model need not know.
+class MappedEngine final : public Engine {
+public:
+    explicit MappedEngine(std::shared_ptr<Engine> engine)
+        : engine_(std::move(engine)), own_(engine_->info().can.dialects), info_(engine_->info()) {
+        for (const auto& one : mappings()) {
+            if (takes(own_, one.to) && !takes(info_.can.dialects, one.from)) {
+                info_.can.dialects.push_back(one.from);
+            }
+        }
+    }
+
+    const EngineInfo& info() const override { return info_; }
+
+    std::unique_ptr<Program> compile(const Model& model, const CompileOptions& options) override {
+        return takes(own_, model.dialect) ? engine_->compile(model, options)
+                                          : engine_->compile(mapped(model), options);
+    }
+    Model deployed(const Model& model) override {
+        return takes(own_, model.dialect) ? engine_->deployed(model)
+                                          : engine_->deployed(mapped(model));
+    }
+
+private:
+    Model mapped(const Model& model) const {
+        for (const auto& dialect : own_) {
+            if (!can_map(model.dialect, dialect)) {
+                continue;
+            }
+            auto result = map_model(model, dialect);
+            for (const auto& op : result.ops) {
+                if (op.state == MappedOp::State::impossible) {
+                    throw Error(Fault::unsupported,
+                                fmt::format("{} cannot run {} '{}': {}", info_.name, op.type,
+                                            op.name, op.why),
+                                "`trocar convert` says what else cannot be mapped");
+                }
+            }
+            return std::move(result.model);
+        }
+        throw Error(Fault::engine,
+                    fmt::format("{} takes no models of the dialect '{}', and no rules map them",
+                                info_.name, model.dialect));
+    }
+
+    std::shared_ptr<Engine> engine_;
+    std::vector<std::string> own_;
+    EngineInfo info_;
+};
+
+}  // namespace
+
+std::shared_ptr<Engine> with_mappings(std::shared_ptr<Engine> engine) {
+    const auto& own = engine->info().can.dialects;
+    const bool more = std::any_of(mappings().begin(), mappings().end(),
+                                  [&](const MappingInfo& one) { return takes(own, one.to); });
+    return more ? std::make_shared<MappedEngine>(std::move(engine)) : engine;
+}
+
+}  // namespace trocar::mapping

@@ -1,0 +1,516 @@
+#include "mapping/functions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <numeric>
+
+#include "trocar/error.h"
+#include "util/elements.h"
+
+namespace trocar::mapping {
+
+namespace {
+
+using Arguments = std::span<const Value>;
+
+[[noreturn]] void wrong(const std::string& sentence) {
+    throw Error(Fault::input, sentence);
+}
+std::int64_t integer(const Value& value) {
+    if (const auto* held = value.integer()) {
+        return *held;
+    }
+    if (const auto* held = value.truth()) {
+        return *held ? 1 : 0;
+    }
+    wrong(fmt::format("an integer is wanted, not {}", value.kind()));
+}
+double number(const Value& value) {
+    if (const auto* held = value.number()) {
+        return *held;
+    }
+    return static_cast<double>(integer(value));
+}
+const Value::List& list(const Value& value) {
+    if (const auto* held = value.items()) {
+        return *held;
+    }
+    wrong(fmt::format("a list is wanted, not {}", value.kind()));
+}
+std::vector<std::int64_t> integers(const Value& value) {
+    std::vector<std::int64_t> all;
+    for (const auto& item : list(value)) {
+        all.push_back(integer(item));
+    }
+    return all;
+}
+const std::string& text(const Value& value) {
+    if (const auto* held = value.text()) {
+        return *held;
+    }
+    wrong(fmt::format("a text is wanted, not {}", value.kind()));
+}
+DType dtype_named(const Value& value) {
+    const auto found = parse_dtype(text(value));
+    if (!found) {
+        wrong(fmt::format("there is no element type '{}'", text(value)));
+    }
+    return *found;
+}
+
+// --- About tensors ---
+
+const std::vector<Dim>& dims(const Type& type, const Value& tensor, const Facts& facts) {
+    if (!type.dims) {
+        throw Declined{fmt::format("the rank of {} is not known", facts.shown(tensor))};
+    }
+    return *type.dims;
+}
+Value rank(Arguments a, const Facts& facts) {
+    const auto type = facts.type(a[0]);
+    return static_cast<std::int64_t>(dims(type, a[0], facts).size());
+}
+Value shape(Arguments a, const Facts& facts) {
+    const auto type = facts.type(a[0]);
+    Value::List all;
+    for (const auto& dim : dims(type, a[0], facts)) {
+        if (dim.value < 0) {
+            throw Declined{fmt::format("the shape of {} is not known", facts.shown(a[0]))};
+        }
+        all.emplace_back(dim.value);
+    }
+    return Value::list(std::move(all));
+}
+Value dim(Arguments a, const Facts& facts) {
+    const auto type = facts.type(a[0]);
+    const auto& all = dims(type, a[0], facts);
+    auto at = integer(a[1]);
+    at += at < 0 ? static_cast<std::int64_t>(all.size()) : 0;
+    if (at < 0 || at >= static_cast<std::int64_t>(all.size())) {
+        throw Declined{fmt::format("{} has {} axes", facts.shown(a[0]), all.size())};
+    }
+    if (all[static_cast<std::size_t>(at)].value < 0) {
+        throw Declined{fmt::format("axis {} of {} is not known", at, facts.shown(a[0]))};
+    }
+    return all[static_cast<std::size_t>(at)].value;
+}
+Value known(Arguments a, const Facts& facts) {
+    return facts.type(a[0]).shape().has_value();
+}
+Value has_rank(Arguments a, const Facts& facts) {
+    return facts.type(a[0]).dims.has_value();
+}
+Value dtype(Arguments a, const Facts& facts) {
+    return name(facts.type(a[0]).dtype);
+}
+Value is_constant(Arguments a, const Facts& facts) {
+    return a[0].constant() != nullptr || facts.constant(a[0]) != nullptr;
+}
+const Constant& constant(const Value& value, const Facts& facts) {
+    if (const auto* held = value.constant()) {
+        return *held;
+    }
+    if (const auto* held = facts.constant(value)) {
+        return *held;
+    }
+    if (value.tensor() == nullptr) {
+        wrong(fmt::format("a constant is wanted, not {}", value.kind()));
+    }
+    throw Declined{fmt::format("{} is not a constant", facts.shown(value))};
+}
+Value elements_of(Arguments a, const Facts& facts) {
+    const auto& held = constant(a[0], facts);
+    constexpr std::size_t most = 1U << 20U;
+    if (held.element_count() > most) {
+        throw Declined{
+            fmt::format("{} has too many elements to be read by a rule", facts.shown(a[0]))};
+    }
+    return elements(held);
+}
+Value element(Arguments a, const Facts& facts) {
+    const auto all = elements_of(a, facts);
+    if (all.items()->size() != 1) {
+        throw Declined{
+            fmt::format("{} has {} elements, not one", facts.shown(a[0]), all.items()->size())};
+    }
+    return all.items()->front();
+}
+Value is_quantized(Arguments a, const Facts& facts) {
+    return facts.quantization(a[0]) != nullptr;
+}
+Value scales(Arguments a, const Facts& facts) {
+    Value::List all;
+    if (const auto* held = facts.quantization(a[0])) {
+        for (const float scale : held->scales) {
+            all.emplace_back(static_cast<double>(scale));
+        }
+    }
+    return Value::list(std::move(all));
+}
+Value zero_points(Arguments a, const Facts& facts) {
+    const auto* held = facts.quantization(a[0]);
+    return held == nullptr ? Value::list({}) : Value::integers(held->zero_points);
+}
+Value quantized_axis(Arguments a, const Facts& facts) {
+    const auto* held = facts.quantization(a[0]);
+    return held == nullptr ? Value() : Value(std::int64_t{held->axis});
+}
+
+// --- Constants ---
+
+Value make_constant(Arguments a, const Facts&) {
+    return constant_of(a[0], dtype_named(a[1]));
+}
+template <DType dtype>
+Value make_of(Arguments a, const Facts&) {
+    return constant_of(a[0], dtype);
+}
+Value full(Arguments a, const Facts&) {
+    const auto to = dtype_named(a[2]);
+    const auto sizes = integers(a[1]);
+    const auto count = element_count(sizes);
+    if (count > (std::size_t{1} << 26U)) {
+        wrong("a constant of one number may have 2^26 elements at most");
+    }
+    const std::vector<double> numbers(count, number(a[0]));
+    std::vector<std::byte> bytes(byte_size(to, count));
+    encode(to, numbers, 0, bytes);
+    return Constant::copy(to, sizes, bytes);
+}
+Value permute(Arguments a, const Facts& facts) {
+    return permuted(constant(a[0], facts), integers(a[1]));
+}
+Value reshape(Arguments a, const Facts& facts) {
+    const auto held = constant(a[0], facts);
+    auto sizes = integers(a[1]);
+    const auto hole = std::find(sizes.begin(), sizes.end(), -1);
+    if (hole != sizes.end()) {
+        *hole = 1;
+        const auto others = static_cast<std::int64_t>(element_count(sizes));
+        *hole = others == 0 ? 0 : static_cast<std::int64_t>(held.element_count()) / others;
+    }
+    const auto dense = held.is_sparse() ? densify(held) : held;
+    if (element_count(sizes) != dense.element_count()) {
+        throw Declined{
+            fmt::format("{} cannot have the shape {}", facts.shown(a[0]), shape_text(sizes))};
+    }
+    return Constant::view(dense.dtype(), sizes, dense.bytes(), dense.owner());
+}
+Value cast(Arguments a, const Facts& facts) {
+    const auto held = constant(a[0], facts);
+    const auto to = dtype_named(a[1]);
+    const auto dense = held.is_sparse() ? densify(held) : held;
+    if (dense.dtype() == to) {
+        return dense;
+    }
+    std::vector<double> numbers(dense.element_count());
+    decode(dense.dtype(), dense.bytes(), 0, numbers);
+    std::vector<std::byte> bytes(byte_size(to, numbers.size()));
+    encode(to, numbers, 0, bytes);
+    return Constant::copy(to, dense.shape(), bytes);
+}
+
+// --- Numbers and lists ---
+
+Value length(Arguments a, const Facts&) {
+    return static_cast<std::int64_t>(list(a[0]).size());
+}
+Value range_of(Arguments a, const Facts&) {
+    const auto from = a.size() == 1 ? 0 : integer(a[0]);
+    const auto to = integer(a[a.size() - 1]);
+    if (to - from > 100'000) {
+        wrong("a range may have 100,000 items at most");
+    }
+    Value::List all;
+    for (auto i = from; i < to; ++i) {
+        all.emplace_back(i);
+    }
+    return Value::list(std::move(all));
+}
+template <class F>
+Value folded(Arguments a, F&& f) {
+    const auto& items =
+        a.size() == 1 && a[0].items() != nullptr ? *a[0].items() : Value::List(a.begin(), a.end());
+    if (items.empty()) {
+        wrong("of an empty list there is no such number");
+    }
+    const bool whole = std::all_of(items.begin(), items.end(), [](const Value& item) {
+        return item.integer() != nullptr || item.truth() != nullptr;
+    });
+    if (whole) {
+        auto all = integer(items[0]);
+        for (std::size_t i = 1; i < items.size(); ++i) {
+            all = f(all, integer(items[i]));
+        }
+        return all;
+    }
+    double all = number(items[0]);
+    for (std::size_t i = 1; i < items.size(); ++i) {
+        all = f(all, number(items[i]));
+    }
+    return all;
+}
+Value least(Arguments a, const Facts&) {
+    return folded(a, [](auto x, auto y) { return std::min(x, y); });
+}
+Value most(Arguments a, const Facts&) {
+    return folded(a, [](auto x, auto y) { return std::max(x, y); });
+}
+template <class T>
+T checked_product(T x, T y) {
+    if constexpr (std::is_integral_v<T>) {
+        T out = 0;
+        if (__builtin_mul_overflow(x, y, &out)) {
+            wrong("a product is too large");
+        }
+        return out;
+    } else {
+        return x * y;
+    }
+}
+template <class T>
+T checked_sum(T x, T y) {
+    if constexpr (std::is_integral_v<T>) {
+        T out = 0;
+        if (__builtin_add_overflow(x, y, &out)) {
+            wrong("a sum is too large");
+        }
+        return out;
+    } else {
+        return x + y;
+    }
+}
+Value product(Arguments a, const Facts&) {
+    if (a[0].items() != nullptr && a[0].items()->empty()) {
+        return std::int64_t{1};
+    }
+    return folded(a, [](auto x, auto y) { return checked_product(x, y); });
+}
+Value sum(Arguments a, const Facts&) {
+    if (a[0].items() != nullptr && a[0].items()->empty()) {
+        return std::int64_t{0};
+    }
+    return folded(a, [](auto x, auto y) { return checked_sum(x, y); });
+}
+Value ceil_div(Arguments a, const Facts&) {
+    const auto by = integer(a[1]);
+    if (by <= 0) {
+        wrong("ceil_div divides by a positive number");
+    }
+    const auto value = integer(a[0]);
+    return value / by + (value % by > 0 ? 1 : 0);
+}
+Value reversed(Arguments a, const Facts&) {
+    auto items = list(a[0]);
+    std::reverse(items.begin(), items.end());
+    return Value::list(std::move(items));
+}
+Value index_of(Arguments a, const Facts&) {
+    const auto& items = list(a[0]);
+    const auto at = std::find(items.begin(), items.end(), a[1]);
+    return at == items.end() ? Value() : Value(std::int64_t{at - items.begin()});
+}
+// The places at which a list is true.
+Value where(Arguments a, const Facts&) {
+    Value::List places;
+    const auto& items = list(a[0]);
+    for (std::size_t i = 0; i < items.size(); ++i) {
+        if (integer(items[i]) != 0) {
+            places.emplace_back(static_cast<std::int64_t>(i));
+        }
+    }
+    return Value::list(std::move(places));
+}
+// A list with values in the places of a mark, in order.
+Value filled(Arguments a, const Facts&) {
+    Value::List made = list(a[0]);
+    const auto& values = list(a[2]);
+    std::size_t next = 0;
+    for (auto& item : made) {
+        if (item == a[1]) {
+            if (next == values.size()) {
+                wrong("there are more marks than values");
+            }
+            item = values[next++];
+        }
+    }
+    return Value::list(std::move(made));
+}
+Value square_root(Arguments a, const Facts&) {
+    return std::sqrt(number(a[0]));
+}
+Value real(Arguments a, const Facts&) {
+    return number(a[0]);
+}
+Value is_tensor(Arguments a, const Facts&) {
+    return a[0].tensor() != nullptr || a[0].constant() != nullptr;
+}
+Value whole(Arguments a, const Facts&) {
+    if (const auto* digits = a[0].text()) {
+        std::int64_t number = 0;
+        const auto* end = digits->data() + digits->size();
+        const auto read = std::from_chars(digits->data(), end, number);
+        if (read.ec != std::errc{} || read.ptr != end) {
+            wrong(fmt::format("'{}' is no whole number", *digits));
+        }
+        return number;
+    }
+    return a[0].integer() != nullptr ? a[0] : Value(static_cast<std::int64_t>(number(a[0])));
+}
+Value float_type(Arguments a, const Facts&) {
+    return is_float(dtype_named(a[0]));
+}
+Value integer_type(Arguments a, const Facts&) {
+    return is_integer(dtype_named(a[0]));
+}
+// The number that ONNX has for an element type.
+Value type_number(Arguments a, const Facts&) {
+    return static_cast<std::int64_t>(dtype_named(a[0]));
+}
+Value joined(Arguments a, const Facts& facts) {
+    std::string all;
+    for (const auto& one : a) {
+        all += one.tensor() != nullptr ? facts.shown(one) : one.shown();
+    }
+    return all;
+}
+Value decline(Arguments a, const Facts& facts) {
+    throw Declined{joined(a, facts).shown()};
+}
+Value typed(Arguments a, const Facts& facts) {
+    const auto* tensor = a[0].tensor();
+    if (tensor == nullptr || tensor->made == TensorId::none) {
+        wrong("only what an op makes can be given a type");
+    }
+    facts.builder->target().set_type(tensor->made, Type::tensor(dtype_named(a[1]), integers(a[2])));
+    return a[0];
+}
+
+struct Function {
+    const char* name;
+    std::size_t least;
+    std::size_t most;
+    Value (*call)(Arguments, const Facts&);
+};
+constexpr std::size_t any = 64;
+constexpr Function functions[] = {
+    {"rank", 1, 1, rank},
+    {"shape", 1, 1, shape},
+    {"dim", 2, 2, dim},
+    {"known", 1, 1, known},
+    {"has_rank", 1, 1, has_rank},
+    {"dtype", 1, 1, dtype},
+    {"is_constant", 1, 1, is_constant},
+    {"elements", 1, 1, elements_of},
+    {"element", 1, 1, element},
+    {"is_quantized", 1, 1, is_quantized},
+    {"scales", 1, 1, scales},
+    {"zero_points", 1, 1, zero_points},
+    {"quantized_axis", 1, 1, quantized_axis},
+    {"constant", 2, 2, make_constant},
+    {"f32", 1, 1, make_of<DType::f32>},
+    {"f16", 1, 1, make_of<DType::f16>},
+    {"i32", 1, 1, make_of<DType::i32>},
+    {"i64", 1, 1, make_of<DType::i64>},
+    {"boolean", 1, 1, make_of<DType::boolean>},
+    {"full", 3, 3, full},
+    {"permute", 2, 2, permute},
+    {"reshape", 2, 2, reshape},
+    {"cast", 2, 2, cast},
+    {"len", 1, 1, length},
+    {"range", 1, 2, range_of},
+    {"min", 1, any, least},
+    {"max", 1, any, most},
+    {"sum", 1, any, sum},
+    {"product", 1, any, product},
+    {"ceil_div", 2, 2, ceil_div},
+    {"reverse", 1, 1, reversed},
+    {"index_of", 2, 2, index_of},
+    {"where", 1, 1, where},
+    {"filled", 3, 3, filled},
+    {"is_tensor", 1, 1, is_tensor},
+    {"sqrt", 1, 1, square_root},
+    {"real", 1, 1, real},
+    {"whole", 1, 1, whole},
+    {"is_float", 1, 1, float_type},
+    {"is_integer", 1, 1, integer_type},
+    {"type_number", 1, 1, type_number},
+    {"text", 1, any, joined},
+    {"decline", 1, any, decline},
+    {"typed", 3, 3, typed},
+};
+
+const Function* find(const std::string& name) {
+    const auto* const at = std::find_if(std::begin(functions), std::end(functions),
+                                        [&](const Function& one) { return name == one.name; });
+    return at == std::end(functions) ? nullptr : at;
+}
+
+}  // namespace
+
+Type Facts::type(const Value& tensor) const {
+    if (const auto* held = tensor.constant()) {
+        return Type::tensor(held->dtype(), held->shape());
+    }
+    const auto* ref = tensor.tensor();
+    if (ref == nullptr || builder == nullptr) {
+        wrong(fmt::format("a tensor is wanted, not {}", tensor.kind()));
+    }
+    if (ref->source == TensorId::none) {
+        return builder->target().tensor(ref->made).type;
+    }
+    auto type = builder->source().tensor(ref->source).type;
+    if (!raw && quantization(tensor) != nullptr) {
+        type.dtype = DType::f32;
+    }
+    return type;
+}
+
+const Quantization* Facts::quantization(const Value& tensor) const {
+    const auto* ref = tensor.tensor();
+    return ref == nullptr || ref->source == TensorId::none || builder == nullptr
+               ? nullptr
+               : quantization_of(builder->source().tensor(ref->source));
+}
+
+const Constant* Facts::constant(const Value& tensor) const {
+    const auto* ref = tensor.tensor();
+    if (ref == nullptr || builder == nullptr) {
+        return nullptr;
+    }
+    const auto& facts = ref->source != TensorId::none ? builder->source().tensor(ref->source)
+                                                      : builder->target().tensor(ref->made);
+    const bool hidden = ref->source != TensorId::none && !raw && quantization(tensor) != nullptr;
+    return facts.constant && !facts.is_input && !hidden ? &*facts.constant : nullptr;
+}
+
+std::string Facts::shown(const Value& tensor) const {
+    const auto* ref = tensor.tensor();
+    if (ref == nullptr || builder == nullptr) {
+        return tensor.shown();
+    }
+    return fmt::format("'{}'", ref->source != TensorId::none
+                                   ? builder->source().tensor(ref->source).name
+                                   : builder->target().tensor(ref->made).name);
+}
+
+bool is_function(const std::string& name) {
+    return find(name) != nullptr;
+}
+
+Value call(const std::string& name, std::span<const Value> arguments, const Facts& facts) {
+    const auto* const function = find(name);
+    if (function == nullptr) {
+        wrong(fmt::format("there is no function '{}'", name));
+    }
+    if (arguments.size() < function->least || arguments.size() > function->most) {
+        wrong(fmt::format("'{}' takes {} arguments, not {}", name, function->least,
+                          arguments.size()));
+    }
+    return function->call(arguments, facts);
+}
+
+}  // namespace trocar::mapping

@@ -1,0 +1,137 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace trocar::mapping {
+
+// What a rule file says, as a tree. docs/mapping.md describes the language.
+
+struct Expression;
+using Child = std::unique_ptr<Expression>;
+
+struct Expression {
+    enum class Kind {
+        none,
+        truth,          // integer
+        integer,        // integer
+        number,         // number
+        text,           // text
+        variable,       // text
+        attribute,      // text: its name; target: the output of the op that has it, "" the last op
+        list,           // children
+        comprehension,  // children: element, list; text: the variable
+        choice,         // children: condition, then, otherwise
+        binary,         // text: the operator; children
+        unary,          // text; child
+        index,          // children: list, index
+        slice,          // children: list, from, to (either may be nullptr)
+        spread,         // child: a list of inputs
+        call,           // text: a function; children
+        op,             // text: its type; children: inputs; named: attributes; count: outputs
+    };
+    Kind kind = Kind::none;
+    int line = 0;
+    std::int64_t integer = 0;
+    double number = 0;
+    std::string text;
+    std::string target;
+    std::vector<Child> children;
+    std::vector<std::pair<std::string, Child>> named;
+    Child count;  // of outputs; nullptr: one
+};
+
+// An op that is looked for: `(y, z) = TYPE(a, b?, c...)`.
+struct MatchedOp {
+    struct Place {
+        std::string name;  // "_": anything
+        bool optional = false;
+        bool rest = false;  // all from here on
+    };
+    int line = 0;
+    std::vector<std::string> types;  // any of them
+    bool unordered = false;          // its two inputs may be swapped
+    std::vector<Place> inputs;
+    std::vector<Place> outputs;
+};
+
+struct Statement {
+    enum class Kind { let, require };
+    Kind kind = Kind::let;
+    int line = 0;
+    std::vector<std::string> names;  // let: several where a list is taken apart
+    Child value;
+    Child reason;  // of `require`, nullptr: none
+};
+
+// One line of a test: what an input or an attribute is, in turn.
+struct TestField {
+    int line = 0;
+    std::string name;  // of a tensor, or "@attribute", "y@attribute"
+    bool constant = false;
+    std::string dtype;          // of a tensor
+    std::vector<Child> shapes;  // likewise, one per alternative
+    std::vector<Child> values;  // of an attribute: alternatives; of a tensor: its elements
+    Child scale;                // quantization of a tensor
+    Child zero_point;
+};
+struct RuleTest {
+    int line = 0;
+    std::vector<TestField> fields;
+    double tolerance = 1e-5;  // relative to the largest element
+};
+
+struct Rule {
+    std::string name;
+    int line = 0;
+    std::vector<MatchedOp> match;  // the last one is the anchor
+    bool raw = false;              // reads quantised tensors as the integers they are
+    std::vector<Statement> body;
+    std::vector<RuleTest> tests;
+};
+
+struct Definition {
+    std::string name;
+    int line = 0;
+    std::vector<std::string> parameters;
+    Child value;
+};
+
+// An op of the target dialect that a change of layout can move through, and what of it counts axes.
+struct LayoutOp {
+    std::string type;
+    std::string axis;         // attribute that names axes; "" none
+    std::optional<int> axes;  // input that names axes
+    std::vector<int> sizes;   // inputs with a number for each axis
+    std::optional<int>
+        pairs;         // input with two numbers for each axis, all firsts before all seconds
+    std::string keep;  // attribute that must be 1, where axes vanish otherwise
+};
+struct Layout {
+    std::string transpose;  // its type; empty: layouts are left as they are
+    std::string attribute;  // that holds the permutation
+    std::vector<LayoutOp> through;
+};
+
+struct RuleFile {
+    std::string file;
+    std::string from;
+    std::string to;
+    std::int64_t version = 0;  // of the target's op set
+    std::map<std::string, Definition> definitions;
+    std::vector<std::unique_ptr<Rule>> rules;
+    Layout layout;
+    std::string quantize;  // types of the target's ops that quantise and dequantise
+    std::string dequantize;
+    std::string copy;  // type of the target's op that passes its input on
+};
+
+// Throws Error(input) with file and line.
+RuleFile parse_rules(std::string_view text, const std::string& file);
+
+}  // namespace trocar::mapping

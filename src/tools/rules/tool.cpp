@@ -1,0 +1,117 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "trocar/command.h"
+#include "trocar/error.h"
+#include "trocar/mapping.h"
+#include "util/text.h"
+
+namespace trocar {
+
+namespace {
+
+struct Options {
+    std::string from;
+    std::string to;
+    std::vector<std::string> rules;
+    std::string rule;
+};
+
+Report list(Context&) {
+    Report report;
+    report.tool = "rules list";
+    Table table{.key = "mappings",
+                .title = "Rules",
+                .columns = {{.key = "from", .title = "From"},
+                            {.key = "to", .title = "To"},
+                            {.key = "ops", .title = "Ops", .show = Show::count},
+                            {.key = "types", .title = "Types", .optional = 1}},
+                .rows = {},
+                .note = {}};
+    for (const auto& one : mappings()) {
+        table.rows.push_back({.cells = {one.from, one.to, std::uint64_t{one.types.size()},
+                                        Cell(fmt::format("{}", fmt::join(one.types, " ")))}});
+    }
+    report.tables.push_back(std::move(table));
+    return report;
+}
+
+Report check(const Options& options, Context& context) {
+    RuleCheckOptions how;
+    how.rules.assign(options.rules.begin(), options.rules.end());
+    how.only = options.rule;
+    how.search = context.engine_options().search;
+    how.seed = context.seed();
+    const auto checks = check_rules(options.from, options.to, how);
+    if (checks.empty()) {
+        throw Error(Fault::usage, fmt::format("there is no rule '{}'", options.rule));
+    }
+    Report report;
+    report.tool = "rules check";
+    Table table{.key = "checks",
+                .title = "Rules that fail",
+                .columns = {{.key = "rule", .title = "Rule"},
+                            {.key = "case", .title = "Case"},
+                            {.key = "why", .title = "Why"}},
+                .rows = {},
+                .note = {}};
+    std::size_t failed = 0;
+    double worst = 0;
+    for (const auto& one : checks) {
+        worst = std::max(worst, one.difference);
+        if (!one.passed) {
+            ++failed;
+            table.rows.push_back({.cells = {one.rule, one.what, one.why}});
+        }
+    }
+    Section section{.key = "rules", .title = "Rules tried on both sides", .scalars = {}};
+    section.scalars.push_back({"cases", "Cases", std::uint64_t{checks.size()}, Show::count, ""});
+    section.scalars.push_back(
+        {"passed", "Passed", std::uint64_t{checks.size() - failed}, Show::count, ""});
+    section.scalars.push_back({"difference", "Largest difference", worst, Show::plain,
+                               "relative to the largest element"});
+    report.sections.push_back(std::move(section));
+    if (failed > 0) {
+        report.verdict = false;
+        report.tables.push_back(std::move(table));
+    }
+    return report;
+}
+
+std::function<Report(Context&)> bind_list(Args& args) {
+    args.example("trocar rules list", "Which dialects can be mapped to which");
+    return [](Context& context) { return list(context); };
+}
+
+std::function<Report(Context&)> bind_check(Args& args) {
+    const auto options = std::make_shared<Options>();
+    args.positional(options->from, "FROM", "Dialect of the ops that rules match");
+    args.positional(options->to, "TO", "Dialect of the ops that they make");
+    args.option("--rules", options->rules, "FILE", "Further rules, which are tried too");
+    args.option("--rule", options->rule, "NAME", "Only the rule of that name");
+    args.example("trocar rules check tflite onnx",
+                 "Run the test of every rule on an engine for either dialect");
+    return [options](Context& context) { return check(*options, context); };
+}
+
+const Command list_command{
+    .name = "list", .summary = "The dialects that rules map", .bind = bind_list};
+const Command check_command{
+    .name = "check",
+    .summary = "Try rules on engines of both dialects and compare what comes out",
+    .bind = bind_check};
+constexpr const Command* sub_commands[] = {&list_command, &check_command};
+
+}  // namespace
+
+extern const Command rules_tool{
+    .name = "rules",
+    .summary = "Rules that map models to other dialects: list them, try them",
+    .bind = nullptr,
+    .commands = sub_commands,
+};
+
+}  // namespace trocar
