@@ -43,9 +43,11 @@ struct MappingInfo {
     std::string to;
     std::string text;                // of the file
     std::vector<std::string> types;  // of source ops that have a rule
+    bool needs_types = false;        // element types and shapes of all tensors must be known
 };
 const std::vector<MappingInfo>& mappings();
 bool can_map(const std::string& from, const std::string& to);
+bool needs_types(const std::string& from, const std::string& to);
 
 // A rule tried on both sides: the ops it matches on an engine for the source's dialect, those it
 // makes on one for the target's.

@@ -200,8 +200,28 @@ private:
         }
         return arithmetic(e, left, right);
     }
+    // Element by element, in the element type of the constant that is given.
+    Value with_constants(const Expression& e, const Value& left, const Value& right) const {
+        const auto& sign = e.text;
+        const auto& held = left.constant() != nullptr ? *left.constant() : *right.constant();
+        const auto as_constant = [&](const Value& value) {
+            return value.constant() != nullptr ? *value.constant()
+                                               : constant_of(value, held.dtype());
+        };
+        try {
+            return each(as_constant(left), as_constant(right), [&](double a, double b) {
+                return sign == "+" ? a + b : sign == "-" ? a - b : sign == "*" ? a * b : a / b;
+            });
+        } catch (const Error& error) {
+            fail(e.line, error.what());
+        }
+    }
     Value arithmetic(const Expression& e, const Value& left, const Value& right) const {
         const auto& sign = e.text;
+        if ((left.constant() != nullptr || right.constant() != nullptr) &&
+            (sign == "+" || sign == "-" || sign == "*" || sign == "/")) {
+            return with_constants(e, left, right);
+        }
         if (left.integer() != nullptr && right.integer() != nullptr) {
             return whole(e, *left.integer(), *right.integer());
         }

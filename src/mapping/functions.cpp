@@ -168,6 +168,9 @@ template <DType dtype>
 Value make_of(Arguments a, const Facts&) {
     return constant_of(a[0], dtype);
 }
+Value value(Arguments a, const Facts& facts) {
+    return constant(a[0], facts);
+}
 Value full(Arguments a, const Facts&) {
     const auto to = dtype_named(a[2]);
     const auto sizes = integers(a[1]);
@@ -340,6 +343,9 @@ Value filled(Arguments a, const Facts&) {
     return Value::list(std::move(made));
 }
 Value square_root(Arguments a, const Facts&) {
+    if (const auto* held = a[0].constant()) {
+        return each(*held, [](double x) { return std::sqrt(x); });
+    }
     return std::sqrt(number(a[0]));
 }
 Value real(Arguments a, const Facts&) {
@@ -416,6 +422,7 @@ constexpr Function functions[] = {
     {"i32", 1, 1, make_of<DType::i32>},
     {"i64", 1, 1, make_of<DType::i64>},
     {"boolean", 1, 1, make_of<DType::boolean>},
+    {"value", 1, 1, value},
     {"full", 3, 3, full},
     {"permute", 2, 2, permute},
     {"reshape", 2, 2, reshape},

@@ -69,11 +69,34 @@ private:
         if (op.type != layout_.transpose || !op.domain.empty() || op.inputs.empty()) {
             return std::nullopt;
         }
-        auto order = op.integers(layout_.attribute);
+        auto order = order_of(op);
         if (order.empty() || !is_order(order)) {
             return std::nullopt;
         }
         return Turned{op.inputs[0], std::move(order)};
+    }
+
+    Order order_of(const Op& op) const {
+        if (!layout_.slot) {
+            return op.integers(layout_.attribute);
+        }
+        const auto slot = static_cast<std::size_t>(*layout_.slot);
+        if (slot >= op.inputs.size() || op.inputs[slot] == TensorId::none ||
+            !graph_.tensor(op.inputs[slot]).constant) {
+            return {};
+        }
+        Order order;
+        const auto all = elements(*graph_.tensor(op.inputs[slot]).constant);
+        for (const auto& item : *all.items()) {
+            order.push_back(item.integer() != nullptr ? *item.integer() : -1);
+        }
+        return order;
+    }
+    TensorId order_constant(const Order& order) {
+        const std::vector<std::int32_t> numbers(order.begin(), order.end());
+        return graph_.add_constant(
+            graph_.fresh_name("order"),
+            Constant::of(DType::i32, {static_cast<std::int64_t>(order.size())}, numbers));
     }
 
     bool step(OpId id) {
@@ -125,7 +148,11 @@ private:
             return false;
         }
         graph_.set_input(id, 0, from);
-        graph_.set_attribute(id, layout_.attribute, order);
+        if (layout_.slot) {
+            graph_.set_input(id, static_cast<std::size_t>(*layout_.slot), order_constant(order));
+        } else {
+            graph_.set_attribute(id, layout_.attribute, order);
+        }
         return true;
     }
 
@@ -182,6 +209,20 @@ private:
             return wanted && static_cast<std::size_t>(*wanted) == slot;
         };
         const auto rank = order.size();
+        if (is(rule.rows)) {
+            const auto all = elements(constant);
+            const auto& before = *all.items();
+            if (before.size() != 2 * rank) {
+                return std::nullopt;
+            }
+            Value::List rows(rank);
+            for (std::size_t i = 0; i < rank; ++i) {
+                rows[static_cast<std::size_t>(order[i])] =
+                    Value::list({before[2 * i], before[2 * i + 1]});
+            }
+            return graph_.add_constant(graph_.fresh_name(facts.name),
+                                       constant_of(Value::list(std::move(rows)), constant.dtype()));
+        }
         if (is(rule.axes) || is(rule.pairs) ||
             std::count(rule.sizes.begin(), rule.sizes.end(), static_cast<int>(slot)) > 0) {
             auto all = elements(constant);
@@ -272,13 +313,18 @@ private:
         OpSpec turn;
         turn.type = layout_.transpose;
         turn.name = made.name + "/" + layout_.transpose;
-        turn.attributes = {{layout_.attribute, order, {}, {}}};
         turn.origin = made.origin;
         turn.metadata = made.metadata;
         made.outputs = {inner};
         // The old op gives its output up to the transpose that now makes it.
         graph_.insert_before(id, std::move(made));
         turn.inputs = {inner};
+        if (layout_.slot) {
+            turn.inputs.resize(static_cast<std::size_t>(*layout_.slot), TensorId::none);
+            turn.inputs.push_back(order_constant(order));
+        } else {
+            turn.attributes = {{layout_.attribute, order, {}, {}}};
+        }
         graph_.replace(id, std::move(turn));
         return true;
     }

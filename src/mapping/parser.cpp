@@ -114,12 +114,16 @@ private:
             expect(",");
             rules.dequantize = name("the op that dequantises");
             expect(";");
+        } else if (take_word("needs")) {
+            expect_word("types");
+            expect(";");
+            rules.needs_types = true;
         } else if (take_word("copied")) {
             expect_word("by");
             rules.copy = name("the op that copies");
             expect(";");
         } else {
-            fail_here("'rule', 'define', 'layout', 'quantized' or 'copied'");
+            fail_here("'rule', 'define', 'layout', 'quantized', 'copied' or 'needs'");
         }
     }
 
@@ -150,7 +154,11 @@ private:
     void layout(Layout& made) {
         expect_word("by");
         made.transpose = name("the op that transposes");
-        made.attribute = name("its attribute");
+        if (here().kind == Token::Kind::integer) {
+            made.slot = slot();
+        } else {
+            made.attribute = name("its attribute, or the number of its input");
+        }
         expect("{");
         while (!take("}")) {
             LayoutOp op;
@@ -171,10 +179,12 @@ private:
             op.axes = slot();
         } else if (take_word("pairs")) {
             op.pairs = slot();
+        } else if (take_word("rows")) {
+            op.rows = slot();
         } else if (take_word("sizes")) {
             op.sizes.push_back(slot());
         } else {
-            fail_here("'axis', 'axes', 'sizes', 'pairs', 'keep' or ';'");
+            fail_here("'axis', 'axes', 'sizes', 'pairs', 'rows', 'keep' or ';'");
         }
     }
     int slot() {

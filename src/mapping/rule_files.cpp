@@ -55,11 +55,18 @@ const std::vector<MappingInfo>& mappings() {
             for (const auto& rule : file.rules) {
                 types.insert(rule->match.back().types.begin(), rule->match.back().types.end());
             }
-            made.push_back({file.from, file.to, one.text, {types.begin(), types.end()}});
+            made.push_back(
+                {file.from, file.to, one.text, {types.begin(), types.end()}, file.needs_types});
         }
         return made;
     }();
     return all;
+}
+
+bool needs_types(const std::string& from, const std::string& to) {
+    return std::any_of(mappings().begin(), mappings().end(), [&](const MappingInfo& one) {
+        return one.from == from && one.to == to && one.needs_types;
+    });
 }
 
 bool can_map(const std::string& from, const std::string& to) {

@@ -105,16 +105,17 @@ struct Definition {
 // An op of the target dialect that a change of layout can move through, and what of it counts axes.
 struct LayoutOp {
     std::string type;
-    std::string axis;         // attribute that names axes; "" none
-    std::optional<int> axes;  // input that names axes
-    std::vector<int> sizes;   // inputs with a number for each axis
-    std::optional<int>
-        pairs;         // input with two numbers for each axis, all firsts before all seconds
-    std::string keep;  // attribute that must be 1, where axes vanish otherwise
+    std::string axis;          // attribute that names axes; "" none
+    std::optional<int> axes;   // input that names axes
+    std::vector<int> sizes;    // inputs with a number for each axis
+    std::optional<int> pairs;  // input with two numbers for each axis: all firsts, all seconds
+    std::optional<int> rows;   // input with two numbers for each axis, in rows
+    std::string keep;          // attribute that must be 1, where axes vanish otherwise
 };
 struct Layout {
-    std::string transpose;  // its type; empty: layouts are left as they are
-    std::string attribute;  // that holds the permutation
+    std::string transpose;    // its type; empty: layouts are left as they are
+    std::string attribute;    // that holds the order of axes,
+    std::optional<int> slot;  // or the input that does, as i32
     std::vector<LayoutOp> through;
 };
 
@@ -126,7 +127,8 @@ struct RuleFile {
     std::map<std::string, Definition> definitions;
     std::vector<std::unique_ptr<Rule>> rules;
     Layout layout;
-    std::string quantize;  // types of the target's ops that quantise and dequantise
+    bool needs_types = false;  // of all tensors
+    std::string quantize;      // types of the target's ops that quantise and dequantise
     std::string dequantize;
     std::string copy;  // type of the target's op that passes its input on
 };

@@ -233,6 +233,42 @@ Constant constant_of(const Value& value, DType dtype) {
     return Constant::copy(dtype, shape, bytes);
 }
 
+Constant each(const Constant& constant, const std::function<double(double)>& f) {
+    return each(constant, constant, [&](double x, double) { return f(x); });
+}
+
+Constant each(const Constant& a, const Constant& b,
+              const std::function<double(double, double)>& f) {
+    const auto numbers_of = [](const Constant& constant) {
+        const auto dense = constant.is_sparse() ? densify(constant) : constant;
+        if (!is_numeric(dense.dtype())) {
+            throw Error(Fault::input, "only numbers can be computed with");
+        }
+        std::vector<double> numbers(dense.element_count());
+        decode(dense.dtype(), dense.bytes(), 0, numbers);
+        return numbers;
+    };
+    const auto x = numbers_of(a);
+    const auto y = numbers_of(b);
+    // Broadcast where one is a number or their shapes are the same.
+    if (x.size() != 1 && y.size() != 1 && a.shape() != b.shape()) {
+        throw Error(Fault::input,
+                    fmt::format("constants of the shapes {} and {} cannot be computed with",
+                                shape_text(a.shape()), shape_text(b.shape())));
+    }
+    const auto& like = x.size() >= y.size() && !(x.size() == 1 && y.size() == 1 &&
+                                                 a.shape().size() < b.shape().size())
+                           ? a
+                           : b;
+    std::vector<double> made(std::max(x.size(), y.size()));
+    for (std::size_t i = 0; i < made.size(); ++i) {
+        made[i] = f(x[x.size() == 1 ? 0 : i], y[y.size() == 1 ? 0 : i]);
+    }
+    std::vector<std::byte> bytes(byte_size(like.dtype(), made.size()));
+    encode(like.dtype(), made, 0, bytes);
+    return Constant::copy(like.dtype(), like.shape(), bytes);
+}
+
 Constant permuted(const Constant& constant, const std::vector<std::int64_t>& perm) {
     const auto dense = constant.is_sparse() ? densify(constant) : constant;
     const auto& shape = dense.shape();

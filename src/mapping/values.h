@@ -2,6 +2,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <variant>
@@ -54,6 +55,9 @@ Attribute::Value attribute_of(const Value& value);  // monostate: it cannot be o
 Value elements(const Constant& constant);
 // A constant of these elements: a number, or a list (of lists) of numbers of equal length.
 Constant constant_of(const Value& value, DType dtype);
+// A function of every element, and of the elements of two that are broadcast. Throws Error(input).
+Constant each(const Constant& constant, const std::function<double(double)>& f);
+Constant each(const Constant& a, const Constant& b, const std::function<double(double, double)>& f);
 // Another order of axes: axis i of the result is axis perm[i] of `constant`.
 Constant permuted(const Constant& constant, const std::vector<std::int64_t>& perm);
 

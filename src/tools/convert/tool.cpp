@@ -9,8 +9,10 @@
 #include "trocar/command.h"
 #include "trocar/error.h"
 #include "trocar/format.h"
+#include "trocar/inputs.h"
 #include "trocar/mapping.h"
 #include "trocar/model.h"
+#include "trocar/session.h"
 #include "util/mapped_file.h"
 #include "util/text.h"
 
@@ -27,6 +29,7 @@ struct Options {
     bool verify = false;
     std::vector<std::string> rules;
     bool keep_layout = false;
+    InputSpec inputs;
 };
 
 ExternalPolicy policy(const std::string& text) {
@@ -116,9 +119,34 @@ Table coverage_table(const std::vector<MappedOp>& ops) {
     return table;
 }
 
+bool is_typed(const Graph& graph) {
+    const auto tensors = graph.tensors();
+    return std::all_of(tensors.begin(), tensors.end(), [&](TensorId id) {
+        const auto& tensor = graph.tensor(id);
+        return tensor.constant || tensor.type.shape().has_value();
+    });
+}
+
 // The model in the words that the format of `target` has. Nothing: some ops cannot be said so.
 std::optional<Model> in_dialect(Model model, const Format& format, const Options& options,
-                                Report& report) {
+                                Context& context, Report& report) {
+    if (needs_types(model.dialect, format.dialect) && !is_typed(model.graph)) {
+        // Shapes come from a run.
+        auto spec = options.inputs;
+        spec.seed = context.seed();
+        spec.fill = spec.fill.empty() ? "random" : spec.fill;
+        const auto inputs = make_inputs(model, spec);
+        std::vector<TensorId> open;
+        for (const auto tensor : model.graph.tensors()) {
+            if (!model.graph.tensor(tensor).constant) {
+                open.push_back(tensor);
+            }
+        }
+        const auto types = observe_types(model, context.engine(), inputs.values, open);
+        for (std::size_t i = 0; i < open.size(); ++i) {
+            model.graph.set_type(open[i], types[i]);
+        }
+    }
     MapOptions how;
     how.rules.assign(options.rules.begin(), options.rules.end());
     how.tidy = !options.keep_layout;
@@ -168,7 +196,7 @@ Report convert(const Options& options, Context& context) {
     const auto target = target_of(options);
     if (const auto* format = find_writer(target);
         format != nullptr && format->dialect != model.dialect) {
-        auto mapped = in_dialect(std::move(model), *format, options, report);
+        auto mapped = in_dialect(std::move(model), *format, options, context, report);
         if (!mapped) {
             return report;
         }
@@ -213,6 +241,7 @@ std::function<Report(Context&)> bind(Args& args) {
                 "Further rules for another dialect, asked before Trocar's own; may be repeated");
     args.flag("--keep-layout", options->keep_layout,
               "Leave every change of layout where a rule put it");
+    declare_input_options(args, options->inputs);
     args.flag("--verify", options->verify, "Write nothing when the graph has problems (exit 1)");
     args.example("trocar convert model.onnx copy.onnx", "Read a model and write it back");
     args.example("trocar convert model.onnx one.onnx --external-data inline",
