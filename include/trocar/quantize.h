@@ -1,0 +1,116 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "trocar/engine.h"
+#include "trocar/model.h"
+#include "trocar/selector.h"
+#include "trocar/value.h"
+
+namespace trocar {
+
+// How the range of a tensor is chosen from what was seen of it.
+enum class RangeMethod {
+    min_max,     // from the smallest to the largest number
+    percentile,  // without the outermost numbers
+    entropy,     // the range whose quantised distribution is nearest (Kullback-Leibler)
+    mse,         // the range with the smallest mean squared error
+};
+RangeMethod parse_range_method(const std::string& text);  // throws Error(usage)
+
+enum class QuantizeScheme {
+    int8,          // weights and activations: QuantizeLinear and DequantizeLinear around ops
+    weights_int8,  // weights alone, one scale for each channel
+    weights_int4,  // weights alone, one scale for each block of elements
+    weights_f16,
+    weights_bf16,
+};
+QuantizeScheme parse_quantize_scheme(const std::string& text);  // throws Error(usage)
+
+struct QuantizeOptions {
+    QuantizeScheme scheme = QuantizeScheme::int8;
+    RangeMethod method = RangeMethod::min_max;
+    double percentile = 99.99;  // of the numbers, kept by RangeMethod::percentile
+    bool per_channel = true;    // weights have a scale for each output channel
+    std::int64_t block = 32;    // elements along the input channels with one scale, for int4
+    Selector keep;              // ops that stay as they are
+};
+
+struct TensorRange {
+    std::string tensor;
+    double low = 0;
+    double high = 0;
+};
+
+// Inputs of a model, one set after the other; false: there are no more.
+using InputSets = std::function<bool(std::size_t number, std::vector<NamedValue>& inputs)>;
+using QuantizeProgress = std::function<void(std::string_view what, std::uint64_t done)>;
+
+// The ranges of the tensors that `quantize` wants, seen by instruments while the model runs. Reads
+// the inputs once for RangeMethod::min_max, else twice. Throws Error(input) when there are none.
+std::vector<TensorRange> calibrate(const Model& model, const std::shared_ptr<Engine>& engine,
+                                   const InputSets& inputs, const QuantizeOptions& options,
+                                   const QuantizeProgress& progress = {});
+
+// What became of an op that could be quantised.
+struct QuantizedOp {
+    std::string name;
+    std::string type;
+    bool quantized = false;
+    std::string why;  // not
+};
+struct Quantized {
+    Model model;
+    std::vector<QuantizedOp> ops;
+    std::size_t folded = 0;  // batch normalisations that went into the weights before them
+    std::uint64_t constant_bytes_before = 0;
+    std::uint64_t constant_bytes_after = 0;
+};
+// A model of ONNX ops with smaller numbers. Tensors keep their names: those that are quantised have
+// the quantised numbers, as reals, under a name of their own. Throws Error(unsupported) on other
+// dialects, Error(input) where a range is missing.
+Quantized quantize(const Model& model, const std::vector<TensorRange>& ranges,
+                   const QuantizeOptions& options);
+
+// Puts batch normalisations into the weights of the convolutions before them, where nobody else
+// reads what lies between. Returns their number.
+std::size_t fold_batch_norms(Model& model);
+
+// How near a model is to the one it was made of, layer by layer.
+struct LayerQuality {
+    std::string tensor;
+    std::string type;    // of the op that makes it
+    double sqnr_db = 0;  // over all inputs; infinite: the same
+};
+struct Quality {
+    std::vector<LayerQuality> layers;   // in order
+    std::vector<LayerQuality> outputs;  // of the model
+    std::size_t samples = 0;
+    std::size_t labelled = 0;
+    std::size_t right_before = 0;  // largest element of the first output is the label
+    std::size_t right_after = 0;
+    std::size_t agreeing = 0;  // both choose the same
+};
+using Labels = std::function<std::int64_t(std::size_t number)>;  // -1: none
+Quality compare_quality(const Model& before, const Model& after,
+                        const std::shared_ptr<Engine>& engine, const InputSets& inputs,
+                        const Labels& labels = {}, const QuantizeProgress& progress = {});
+
+// How much each op costs when it alone is quantised: SQNR of the model's outputs, the most
+// sensitive op first.
+struct Sensitivity {
+    std::string op;
+    std::string type;
+    double sqnr_db = 0;
+};
+std::vector<Sensitivity> sensitivity(const Model& model, const std::shared_ptr<Engine>& engine,
+                                     const InputSets& inputs,
+                                     const std::vector<TensorRange>& ranges,
+                                     const QuantizeOptions& options,
+                                     const QuantizeProgress& progress = {});
+
+}  // namespace trocar
