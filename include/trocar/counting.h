@@ -43,9 +43,9 @@ struct OpCount {
     std::uint64_t flops() const;
 };
 
-// Counts one op of the dialects onnx (its own domain and com.microsoft) and tflite. Ops with subgraphs and
-// calls of a model's functions are unknown here: their bodies are to be counted. Never throws on
-// shapes that do not fit the op; it then says so in `why`.
+// Counts one op of the dialects onnx (its own domain and com.microsoft) and tflite. Ops with
+// subgraphs and calls of a model's functions are unknown here: their bodies are to be counted.
+// Never throws on shapes that do not fit the op; it then says so in `why`.
 OpCount count(const OpFacts& facts);
 
 // One sentence or two for reports: what a MAC and a FLOP are here.

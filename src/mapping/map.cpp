@@ -7,6 +7,7 @@
 #include "mapping/evaluate.h"
 #include "mapping/layout.h"
 #include "mapping/rule_files.h"
+#include "trocar/engine.h"
 #include "trocar/error.h"
 #include "trocar/mapping.h"
 #include "util/text.h"
@@ -113,7 +114,31 @@ private:
         map_one(op);
     }
 
+    // An instrument's own op: the same in every dialect.
+    void carry(OpId op) {
+        auto& target = result_.model.graph;
+        OpSpec spec = static_cast<const OpSpec&>(source_.op(op));
+        for (auto& input : spec.inputs) {
+            input = input == TensorId::none ? input : builder_.tensor(input, true);
+        }
+        for (auto& output : spec.outputs) {
+            if (output != TensorId::none) {
+                const auto& facts = source_.tensor(output);
+                const auto made = target.add_tensor(facts.name, facts.type);
+                builder_.set(output, made);
+                given_.insert(made);
+                output = made;
+            }
+        }
+        target.append(std::move(spec));
+    }
+
     void map_one(OpId op) {
+        if (source_.op(op).domain == host_domain) {
+            carry(op);
+            note(op, MappedOp::State::mapped, "as it is", "");
+            return;
+        }
         std::string reasons;
         for (const auto& choice : of(op)) {
             if (choice.rule->match.size() > 1) {

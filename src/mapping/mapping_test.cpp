@@ -204,6 +204,22 @@ TEST_F(Mapping, WhatIsPassedOnIsCopiedOnlyForAnOutput) {
     EXPECT_THAT(ops(map(rules, {y, same})), ElementsAre("y = Add(x, x)", "same = Identity(x)"));
 }
 
+TEST_F(Mapping, OpsOfInstrumentsAreCarriedAlong) {
+    const auto x = input("x");
+    OpSpec tap;
+    tap.type = "Tap";
+    tap.domain = "trocar";
+    tap.inputs = {x};
+    tap.outputs = {model_.graph.add_tensor("tapped", Type::tensor(DType::f32))};
+    tap.attributes = {{"site", std::int64_t{3}, {}, {}}};
+    const auto tapped = tap.outputs[0];
+    model_.graph.append(std::move(tap));
+    const auto y = op("TWICE", {tapped}, "y");
+    const auto mapped = map("rule TWICE { match y = TWICE(x); y = Add(x, x); }", {y});
+    EXPECT_THAT(ops(mapped), ElementsAre("tapped = Tap(x)", "y = Add(tapped, tapped)"));
+    EXPECT_EQ(mapped.model.graph.op(mapped.model.graph.first()).integer("site", 0), 3);
+}
+
 TEST_F(Mapping, ConstantsAreTurnedAtOnce) {
     const auto x = input("x");
     const auto w = model_.graph.add_constant(

@@ -31,25 +31,25 @@ public:
     Watcher(const Model& model, const QuantizeOptions& options) : model_(model) {
         std::vector<QuantizedOp> fates;
         const auto& graph = model.graph;
-        for (const auto id : quantizing::quantized_tensors(
-                 graph, quantizing::candidates(model, options, fates))) {
+        for (const auto id :
+             quantizing::quantized_tensors(graph, quantizing::candidates(model, options, fates))) {
             seen_[graph.tensor(id).name];
         }
-        tool_.after(where([this](const Graph& at, OpId op) {
-                        return std::any_of(at.op(op).outputs.begin(), at.op(op).outputs.end(),
-                                           [&](TensorId id) {
-                                               return id != TensorId::none &&
-                                                      seen_.contains(at.tensor(id).name);
-                                           });
-                    }),
-                    [this](const Port& port) {
-                        for (std::size_t i = 0; i < port.output_count(); ++i) {
-                            const auto id = port.op().outputs[i];
-                            if (id != TensorId::none) {
-                                look(port.graph().tensor(id).name, port.output(i));
-                            }
-                        }
-                    })
+        tool_
+            .after(where([this](const Graph& at, OpId op) {
+                       return std::any_of(
+                           at.op(op).outputs.begin(), at.op(op).outputs.end(), [&](TensorId id) {
+                               return id != TensorId::none && seen_.contains(at.tensor(id).name);
+                           });
+                   }),
+                   [this](const Port& port) {
+                       for (std::size_t i = 0; i < port.output_count(); ++i) {
+                           const auto id = port.op().outputs[i];
+                           if (id != TensorId::none) {
+                               look(port.graph().tensor(id).name, port.output(i));
+                           }
+                       }
+                   })
             .outside_bodies();
     }
 
@@ -131,11 +131,11 @@ std::vector<TensorRange> calibrate(const Model& model, const std::shared_ptr<Eng
         }
         TensorRange range{name, seen.low, seen.high};
         if (histograms) {
-            const double edge =
-                options.method == RangeMethod::percentile
-                    ? seen.histogram.percentile(options.percentile / 100)
-                : options.method == RangeMethod::entropy ? seen.histogram.least_divergence()
-                                                         : seen.histogram.least_error();
+            const double edge = options.method == RangeMethod::percentile
+                                    ? seen.histogram.percentile(options.percentile / 100)
+                                : options.method == RangeMethod::entropy
+                                    ? seen.histogram.least_divergence()
+                                    : seen.histogram.least_error();
             range.low = std::max(range.low, -edge);
             range.high = std::min(range.high, edge);
         }

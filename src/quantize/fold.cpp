@@ -76,8 +76,7 @@ bool fold(Graph& graph, OpId id) {
     }
     const auto stem = graph.tensor(conv.inputs[1]).name;
     graph.set_input(producer, 1, constant(graph, stem + "/folded", shape, made));
-    graph.set_input(producer, 2,
-                    constant(graph, stem + "/folded_bias", {shape[0]}, *bias));
+    graph.set_input(producer, 2, constant(graph, stem + "/folded_bias", {shape[0]}, *bias));
     // The convolution takes the place of the two: what is read keeps its name.
     OpSpec spec = static_cast<const OpSpec&>(graph.op(producer));
     spec.outputs.clear();

@@ -33,8 +33,8 @@ TensorId behind(const Graph& graph, TensorId output) {
         return output;
     }
     const auto& op = graph.op(reader);
-    const bool clips = op.domain.empty() && (op.type == "Relu" || op.type == "Clip") &&
-                       op.inputs[0] == output;
+    const bool clips =
+        op.domain.empty() && (op.type == "Relu" || op.type == "Clip") && op.inputs[0] == output;
     return clips ? op.outputs[0] : output;
 }
 
@@ -52,8 +52,8 @@ const char* fill(const Graph& graph, const Op& op, Candidate& made) {
         made.activations = {0};
         made.weight = 1;
         made.axis = op.type == "ConvTranspose" ? 1
-                    : op.type == "Gemm" ? (op.integer("transB", 0) != 0 ? 0 : 1)
-                                        : 0;
+                    : op.type == "Gemm"        ? (op.integer("transB", 0) != 0 ? 0 : 1)
+                                               : 0;
         if (op.type == "ConvTranspose" && op.integer("group", 1) != 1) {
             return "it has groups";
         }
@@ -100,7 +100,7 @@ const char* fill(const Graph& graph, const Op& op, Candidate& made) {
 }  // namespace
 
 bool passes_numbers_on(const Op& op) {
-    static const std::set<std::string> types{"MaxPool", "Reshape",   "Flatten",   "Transpose",
+    static const std::set<std::string> types{"MaxPool", "Reshape",   "Flatten",  "Transpose",
                                              "Squeeze", "Unsqueeze", "Identity", "Dropout"};
     return op.domain.empty() && types.contains(op.type);
 }

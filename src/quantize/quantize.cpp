@@ -82,9 +82,10 @@ private:
     Affine affine(TensorId id) const {
         const auto* found = range(id);
         if (found == nullptr) {
-            throw Error(Fault::input,
-                        fmt::format("there is no range for the tensor '{}'", graph_.tensor(id).name),
-                        "calibrate with the same model and options");
+            throw Error(
+                Fault::input,
+                fmt::format("there is no range for the tensor '{}'", graph_.tensor(id).name),
+                "calibrate with the same model and options");
         }
         return quantizing::affine_int8(found->low, found->high);
     }
@@ -99,10 +100,10 @@ private:
         const auto name = graph_.tensor(id).name;
         const auto scale =
             scalar(name + "/scale", Constant::of(DType::f32, {}, std::vector<float>{how.scale}));
-        const auto zero = scalar(name + "/zero_point",
-                                 Constant::of(DType::i8, {}, std::vector<std::int8_t>{
-                                                                 static_cast<std::int8_t>(
-                                                                     how.zero_point)}));
+        const auto zero = scalar(
+            name + "/zero_point",
+            Constant::of(DType::i8, {},
+                         std::vector<std::int8_t>{static_cast<std::int8_t>(how.zero_point)}));
         OpSpec quantize;
         quantize.type = "QuantizeLinear";
         quantize.name = name + "/QuantizeLinear";
@@ -189,18 +190,19 @@ private:
             inner *= static_cast<std::size_t>(shape[i]);
         }
         const auto length = static_cast<std::size_t>(shape[blocked]);
-        const auto size = blocks ? static_cast<std::size_t>(options_.block)
+        const auto size = blocks                 ? static_cast<std::size_t>(options_.block)
                           : options_.per_channel ? std::size_t{1}
                                                  : length;
         const double largest_code = blocks ? 7 : 127;
         const auto groups = (length + size - 1) / size;
-        // Scales have the shape of the weights with `blocked` shortened, or a row of the axis alone.
+        // Scales have the shape of the weights with `blocked` shortened, or a row of the axis
+        // alone.
         const auto scale_at = [&](std::size_t i) {
             const auto place = i / inner % length / size;
             return blocks ? (i / inner / length * groups + place) * inner + i % inner : place;
         };
-        const auto count = blocks ? numbers.size() / std::max<std::size_t>(length, 1) * groups
-                                  : groups;
+        const auto count =
+            blocks ? numbers.size() / std::max<std::size_t>(length, 1) * groups : groups;
         std::vector<double> most(count, 0);
         for (std::size_t i = 0; i < numbers.size(); ++i) {
             auto& held = most[scale_at(i)];
@@ -212,9 +214,9 @@ private:
             scales[i] = scale > 0 ? scale : 1;
         }
         for (std::size_t i = 0; i < numbers.size(); ++i) {
-            numbers[i] = std::clamp(
-                std::nearbyint(numbers[i] / static_cast<double>(scales[scale_at(i)])),
-                -largest_code, largest_code);
+            numbers[i] =
+                std::clamp(std::nearbyint(numbers[i] / static_cast<double>(scales[scale_at(i)])),
+                           -largest_code, largest_code);
         }
         const auto dtype = blocks ? DType::i4 : DType::i8;
         std::vector<std::byte> bytes(byte_size(dtype, numbers.size()));
@@ -294,8 +296,7 @@ Quantized quantize(const Model& model, const std::vector<TensorRange>& ranges,
     }
     Quantized result;
     result.model = clone(model);
-    const auto wanted =
-        options.scheme == QuantizeScheme::weights_int4 ? opset_int4 : least_opset;
+    const auto wanted = options.scheme == QuantizeScheme::weights_int4 ? opset_int4 : least_opset;
     if (result.model.opset() < wanted) {
         throw Error(Fault::unsupported,
                     fmt::format("the model is of opset {}; this wants {} or newer",

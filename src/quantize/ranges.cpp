@@ -106,8 +106,7 @@ double Histogram::least_error() const {
                 edge_ * (static_cast<double>(i) + 0.5) / static_cast<double>(bins);
             // Inside: the error of rounding; beyond: the distance to the edge.
             const double off = number > edge ? number - edge : 0;
-            error += static_cast<double>(counts_[i]) *
-                     (off > 0 ? off * off : step * step / 12);
+            error += static_cast<double>(counts_[i]) * (off > 0 ? off * off : step * step / 12);
         }
         if (error < best) {
             best = error;

@@ -1,0 +1,222 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <mutex>
+
+#include "quantize/ops.h"
+#include "trocar/error.h"
+#include "trocar/quantize.h"
+#include "trocar/session.h"
+#include "trocar/tool.h"
+
+namespace trocar {
+
+namespace {
+
+// Signal against the difference, summed over all inputs.
+struct Sums {
+    double signal = 0;
+    double noise = 0;
+    std::string type;
+
+    void add(const Value& a, const Value& b) {
+        if (a.dtype() != DType::f32 || b.dtype() != DType::f32 || a.shape() != b.shape()) {
+            return;
+        }
+        const auto x = a.as<float>();
+        const auto y = b.as<float>();
+        for (std::size_t i = 0; i < x.size(); ++i) {
+            const double before = static_cast<double>(x[i]);
+            const double off = static_cast<double>(y[i]) - before;
+            if (std::isfinite(before) && std::isfinite(off)) {
+                signal += before * before;
+                noise += off * off;
+            }
+        }
+    }
+    double sqnr_db() const {
+        return noise == 0    ? std::numeric_limits<double>::infinity()
+               : signal == 0 ? -std::numeric_limits<double>::infinity()
+                             : 10 * std::log10(signal / noise);
+    }
+};
+
+std::size_t first_choice(const Value& value) {
+    const auto numbers = value.as<float>();
+    return static_cast<std::size_t>(std::max_element(numbers.begin(), numbers.end()) -
+                                    numbers.begin());
+}
+
+// Compares what ops make with what the same tensors were before.
+class Pair {
+public:
+    Pair(const Model& before, const Model& after, const std::shared_ptr<Engine>& engine,
+         bool layers) {
+        if (layers) {
+            for (const auto id : before.graph.ops()) {
+                for (const auto output : before.graph.op(id).outputs) {
+                    if (output != TensorId::none &&
+                        after.graph.find_tensor(before.graph.tensor(output).name)) {
+                        order_.push_back(before.graph.tensor(output).name);
+                        sums_[order_.back()].type = before.graph.op(id).type;
+                    }
+                }
+            }
+            watch(keep_,
+                  [this](const std::string& name, const Value& value) { kept_[name] = value; });
+            watch(compare_, [this](const std::string& name, const Value& value) {
+                if (const auto at = kept_.find(name); at != kept_.end()) {
+                    sums_[name].add(at->second, value);
+                }
+            });
+        }
+        SessionOptions first;
+        SessionOptions second;
+        if (layers) {
+            first.tools = {&keep_};
+            second.tools = {&compare_};
+        }
+        before_ = std::make_unique<Session>(before, engine, first);
+        after_ = std::make_unique<Session>(after, engine, second);
+    }
+
+    // The outputs of both.
+    std::pair<std::vector<NamedValue>, std::vector<NamedValue>> run(
+        const std::vector<NamedValue>& inputs) {
+        kept_.clear();
+        auto a = before_->run(inputs);
+        auto b = after_->run(inputs);
+        for (std::size_t i = 0; i < a.size() && i < b.size(); ++i) {
+            auto& sums = outputs_[a[i].name];
+            sums.add(a[i].value, b[i].value);
+        }
+        return {std::move(a), std::move(b)};
+    }
+
+    std::vector<LayerQuality> layers() const {
+        std::vector<LayerQuality> all;
+        for (const auto& name : order_) {
+            const auto& sums = sums_.at(name);
+            if (sums.signal > 0 || sums.noise > 0) {
+                all.push_back({name, sums.type, sums.sqnr_db()});
+            }
+        }
+        return all;
+    }
+    std::vector<LayerQuality> outputs() const {
+        std::vector<LayerQuality> all;
+        for (const auto& [name, sums] : outputs_) {
+            all.push_back({name, "", sums.sqnr_db()});
+        }
+        return all;
+    }
+
+private:
+    template <class F>
+    void watch(Tool& tool, F callback) {
+        tool.after(where([this](const Graph& graph, OpId op) {
+                       const auto& outputs = graph.op(op).outputs;
+                       return std::any_of(outputs.begin(), outputs.end(), [&](TensorId id) {
+                           return id != TensorId::none && sums_.contains(graph.tensor(id).name);
+                       });
+                   }),
+                   [this, callback](const Port& port) {
+                       const std::lock_guard lock(mutex_);
+                       for (std::size_t i = 0; i < port.output_count(); ++i) {
+                           const auto id = port.op().outputs[i];
+                           if (id != TensorId::none && port.output(i).is_tensor() &&
+                               sums_.contains(port.graph().tensor(id).name)) {
+                               callback(port.graph().tensor(id).name, port.output(i));
+                           }
+                       }
+                   })
+            .outside_bodies();
+    }
+
+    Tool keep_;
+    Tool compare_;
+    std::mutex mutex_;
+    std::vector<std::string> order_;
+    std::map<std::string, Sums> sums_;
+    std::map<std::string, Sums> outputs_;
+    std::map<std::string, Value> kept_;
+    std::unique_ptr<Session> before_;
+    std::unique_ptr<Session> after_;
+};
+
+}  // namespace
+
+Quality compare_quality(const Model& before, const Model& after,
+                        const std::shared_ptr<Engine>& engine, const InputSets& inputs,
+                        const Labels& labels, const QuantizeProgress& progress) {
+    Pair pair(before, after, engine, true);
+    // The decisions are those of the models as they run, with all that the engine fuses.
+    Pair plain(before, after, engine, false);
+    Quality quality;
+    std::vector<NamedValue> values;
+    for (std::size_t number = 0; inputs(number, values); ++number) {
+        pair.run(values);
+        const auto [a, b] = plain.run(values);
+        ++quality.samples;
+        if (!a.empty() && a[0].value.is_tensor() && a[0].value.dtype() == DType::f32 &&
+            a[0].value.element_count() > 0) {
+            const auto first = first_choice(a[0].value);
+            const auto second = first_choice(b[0].value);
+            quality.agreeing += first == second ? 1 : 0;
+            const auto label = labels ? labels(number) : -1;
+            if (label >= 0) {
+                ++quality.labelled;
+                quality.right_before += first == static_cast<std::size_t>(label) ? 1 : 0;
+                quality.right_after += second == static_cast<std::size_t>(label) ? 1 : 0;
+            }
+        }
+        if (progress) {
+            progress("comparison", number + 1);
+        }
+    }
+    quality.layers = pair.layers();
+    quality.outputs = plain.outputs();
+    return quality;
+}
+
+std::vector<Sensitivity> sensitivity(const Model& model, const std::shared_ptr<Engine>& engine,
+                                     const InputSets& inputs,
+                                     const std::vector<TensorRange>& ranges,
+                                     const QuantizeOptions& options,
+                                     const QuantizeProgress& progress) {
+    auto folded = clone(model);
+    fold_batch_norms(folded);
+    std::vector<QuantizedOp> fates;
+    std::vector<Sensitivity> all;
+    const auto candidates = quantizing::candidates(folded, options, fates);
+    for (const auto& one : candidates) {
+        const auto wanted = one.op;
+        auto alone = options;
+        alone.keep = where([wanted](const Graph&, OpId op) { return op != wanted; });
+        const auto made = quantize(folded, ranges, alone);
+        Pair pair(folded, made.model, engine, false);
+        std::vector<NamedValue> values;
+        for (std::size_t number = 0; inputs(number, values); ++number) {
+            pair.run(values);
+        }
+        double worst = std::numeric_limits<double>::infinity();
+        for (const auto& output : pair.outputs()) {
+            worst = std::min(worst, output.sqnr_db);
+        }
+        const auto& op = folded.graph.op(wanted);
+        all.push_back(
+            {op.name.empty() ? folded.graph.tensor(op.outputs[0]).name : op.name, op.type, worst});
+        if (progress) {
+            progress("ops", all.size());
+        }
+    }
+    std::stable_sort(all.begin(), all.end(), [](const Sensitivity& a, const Sensitivity& b) {
+        return a.sqnr_db < b.sqnr_db;
+    });
+    return all;
+}
+
+}  // namespace trocar

@@ -1,0 +1,309 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <set>
+
+#include "trocar/command.h"
+#include "trocar/data.h"
+#include "trocar/error.h"
+#include "trocar/inputs.h"
+#include "trocar/quantize.h"
+#include "util/text.h"
+
+namespace trocar {
+
+namespace {
+
+struct Options {
+    std::string model;
+    std::string out;
+    DataArguments data;
+    InputSpec inputs;
+    std::string scheme = "int8";
+    std::string method = "min-max";
+    double percentile = 99.99;
+    bool per_tensor = false;
+    std::int64_t block = 32;
+    std::string keep;
+    double mixed = 0;
+    std::int64_t samples = 100;
+};
+
+// Inputs from --data, or one set that --input and --fill say.
+struct Source {
+    std::unique_ptr<Dataset> data;
+    std::vector<NamedValue> fixed;
+    std::size_t most = 0;
+
+    bool operator()(std::size_t number, std::vector<NamedValue>& values) const {
+        if (number >= most) {
+            return false;
+        }
+        values = data ? data->sample(number).inputs : fixed;
+        return true;
+    }
+    std::int64_t label(std::size_t number) const {
+        return data ? data->label(number).value_or(-1) : -1;
+    }
+};
+
+std::shared_ptr<const Source> source_of(const Options& options, const Model& model,
+                                        Context& context) {
+    auto made = std::make_shared<Source>();
+    if (!options.data.path.empty()) {
+        made->data = open_data(chosen_data(options.data), model.graph);
+        made->most = made->data->size();
+        return made;
+    }
+    if (options.inputs.sources.empty() && options.inputs.fill.empty()) {
+        throw Error(
+            Fault::usage, "calibration needs inputs: --data, --input or --fill",
+            "--data FOLDER takes pictures, arrays or data sets; --fill random is for trying "
+            "things out");
+    }
+    auto spec = options.inputs;
+    spec.seed = context.seed();
+    made->fixed = make_inputs(model, spec).values;
+    made->most = 1;
+    return made;
+}
+
+double worst_output(const Quality& quality) {
+    double worst = std::numeric_limits<double>::infinity();
+    for (const auto& output : quality.outputs) {
+        worst = std::min(worst, output.sqnr_db);
+    }
+    return worst;
+}
+
+Table layer_table(const Quality& quality) {
+    Table table{.key = "layers",
+                .title = "Layers",
+                .columns = {{.key = "tensor", .title = "Tensor"},
+                            {.key = "type", .title = "Op"},
+                            {.key = "sqnr_db", .title = "SQNR dB"}},
+                .rows = {},
+                .note = "of what each op makes, against the model before"};
+    for (const auto& layer : quality.layers) {
+        table.rows.push_back(
+            {.cells = {layer.tensor, layer.type, Cell(fmt::format("{:.1f}", layer.sqnr_db))}});
+    }
+    return table;
+}
+
+class Work {
+public:
+    Work(const Options& options, Context& context)
+        : options_(options), context_(context), model_(context.load(options.model)) {
+        how_.scheme = parse_quantize_scheme(options.scheme);
+        how_.method = parse_range_method(options.method);
+        how_.percentile = options.percentile;
+        how_.per_channel = !options.per_tensor;
+        how_.block = options.block;
+        if (options.percentile <= 0 || options.percentile > 100) {
+            throw Error(Fault::usage, "--percentile is a number above 0, and 100 at most");
+        }
+        if (!options.keep.empty()) {
+            how_.keep = parse_selector(options.keep);
+        }
+        progress_ = [&context](std::string_view what, std::uint64_t done) {
+            context.progress(what, done, 0);
+        };
+    }
+
+    Report run() {
+        Report report;
+        report.tool = "quantize";
+        report.context = context_.describe(model_, true);
+        const bool weights_only = how_.scheme != QuantizeScheme::int8;
+        const bool have_inputs = !options_.data.path.empty() || !options_.inputs.sources.empty() ||
+                                 !options_.inputs.fill.empty();
+        std::vector<TensorRange> ranges;
+        if (!weights_only || have_inputs) {
+            source_ = source_of(options_, model_, context_);
+        }
+        const auto inputs = [this](std::size_t number, std::vector<NamedValue>& values) {
+            return !context_.interrupted() && (*source_)(number, values);
+        };
+        const auto some = [this, inputs](std::size_t number, std::vector<NamedValue>& values) {
+            return number < static_cast<std::size_t>(options_.samples) && inputs(number, values);
+        };
+        if (!weights_only) {
+            ranges = calibrate(model_, context_.engine(), some, how_, progress_);
+        }
+        auto made = quantize(model_, ranges, how_);
+        Quality quality;
+        if (source_) {
+            quality = compared(made.model, inputs);
+            if (options_.mixed > 0) {
+                mix(ranges, some, made, quality, report);
+                quality = compared(made.model, inputs);
+            }
+        }
+        save(made.model, options_.out);
+        describe(made, quality, report);
+        return report;
+    }
+
+private:
+    Quality compared(const Model& after, const InputSets& inputs) {
+        return compare_quality(
+            model_, after, context_.engine(), inputs,
+            [this](std::size_t number) { return source_->label(number); }, progress_);
+    }
+
+    // Leaves the most sensitive ops as they were until the outputs are as near as asked for.
+    void mix(const std::vector<TensorRange>& ranges, const InputSets& inputs, Quantized& made,
+             Quality& quality, Report& report) {
+        const auto order = sensitivity(model_, context_.engine(), inputs, ranges, how_, progress_);
+        Table table{.key = "sensitivity",
+                    .title = "Sensitivity",
+                    .columns = {{.key = "op", .title = "Op"},
+                                {.key = "type", .title = "Type"},
+                                {.key = "sqnr_db", .title = "Outputs, SQNR dB"},
+                                {.key = "kept", .title = "Kept"}},
+                    .rows = {},
+                    .note = "of the outputs when this op alone is quantised"};
+        std::set<std::string> kept;
+        const auto own = how_.keep;
+        for (const auto& one : order) {
+            if (worst_output(quality) >= options_.mixed) {
+                break;
+            }
+            kept.insert(one.op);
+            how_.keep =
+                own | where([&kept](const Graph& graph, OpId op) {
+                    const auto& facts = graph.op(op);
+                    return kept.contains(facts.name.empty() ? graph.tensor(facts.outputs[0]).name
+                                                            : facts.name);
+                });
+            made = quantize(model_, ranges, how_);
+            quality = compared(made.model, inputs);
+        }
+        for (const auto& one : order) {
+            table.rows.push_back(
+                {.cells = {one.op, one.type, Cell(fmt::format("{:.1f}", one.sqnr_db)),
+                           Cell(kept.contains(one.op))}});
+        }
+        report.tables.push_back(std::move(table));
+        if (worst_output(quality) < options_.mixed) {
+            report.verdict = false;
+            report.notes.push_back(fmt::format("{:.1f} dB were asked for", options_.mixed));
+        }
+    }
+
+    void describe(const Quantized& made, const Quality& quality, Report& report) const {
+        const auto quantized = static_cast<std::uint64_t>(std::count_if(
+            made.ops.begin(), made.ops.end(), [](const auto& op) { return op.quantized; }));
+        Section written{.key = "quantized", .title = "Quantized", .scalars = {}};
+        auto& scalars = written.scalars;
+        scalars.push_back({"file", "File", options_.out, Show::plain, ""});
+        scalars.push_back({"scheme", "Scheme", options_.scheme, Show::plain, ""});
+        scalars.push_back({"ops", "Ops", quantized, Show::count,
+                           fmt::format("of {} that could be", made.ops.size())});
+        scalars.push_back(
+            {"folded", "Normalisations folded", std::uint64_t{made.folded}, Show::count, ""});
+        scalars.push_back(
+            {"bytes_before", "Constants before", made.constant_bytes_before, Show::bytes, ""});
+        scalars.push_back(
+            {"bytes_after", "Constants after", made.constant_bytes_after, Show::bytes, ""});
+        report.sections.push_back(std::move(written));
+        if (quality.samples > 0) {
+            quality_section(quality, report);
+            report.tables.push_back(layer_table(quality));
+        } else {
+            report.notes.emplace_back(
+                "not compared with the model before: --data, --input or --fill would say on what");
+        }
+        Table left{.key = "kept",
+                   .title = "Not quantized",
+                   .columns = {{.key = "op", .title = "Op"},
+                               {.key = "type", .title = "Type"},
+                               {.key = "why", .title = "Why"}},
+                   .rows = {},
+                   .note = {}};
+        for (const auto& op : made.ops) {
+            if (!op.quantized) {
+                left.rows.push_back({.cells = {op.name, op.type, op.why}});
+            }
+        }
+        if (!left.rows.empty()) {
+            report.tables.push_back(std::move(left));
+        }
+    }
+
+    static void quality_section(const Quality& quality, Report& report) {
+        Section section{.key = "quality", .title = "Quality", .scalars = {}};
+        auto& scalars = section.scalars;
+        scalars.push_back({"samples", "Samples", std::uint64_t{quality.samples}, Show::count, ""});
+        if (quality.labelled > 0) {
+            const auto share = [&](std::size_t right) {
+                return static_cast<double>(right) / static_cast<double>(quality.labelled);
+            };
+            scalars.push_back({"accuracy_before", "Accuracy before", share(quality.right_before),
+                               Show::percent, ""});
+            scalars.push_back({"accuracy_after", "Accuracy after", share(quality.right_after),
+                               Show::percent, ""});
+        }
+        scalars.push_back(
+            {"agreeing", "Same choice",
+             static_cast<double>(quality.agreeing) / static_cast<double>(quality.samples),
+             Show::percent, ""});
+        for (const auto& output : quality.outputs) {
+            scalars.push_back({"sqnr_" + output.tensor, "SQNR of " + output.tensor,
+                               Cell(fmt::format("{:.1f} dB", output.sqnr_db)), Show::plain, ""});
+        }
+        report.sections.push_back(std::move(section));
+    }
+
+    const Options& options_;
+    Context& context_;
+    Model model_;
+    QuantizeOptions how_;
+    QuantizeProgress progress_;
+    std::shared_ptr<const Source> source_;
+};
+
+std::function<Report(Context&)> bind(Args& args) {
+    const auto options = std::make_shared<Options>();
+    args.positional(options->model, "MODEL", "Model file of ONNX ops");
+    args.positional(options->out, "OUT", "File to write");
+    args.option("--scheme", options->scheme, "SCHEME",
+                "int8 (weights and activations), weights-int8, weights-int4, weights-f16, "
+                "weights-bf16");
+    args.choice("--range", options->method, "min-max|percentile|entropy|mse",
+                "How the range of an activation is chosen from what was seen");
+    args.option("--percentile", options->percentile, "PERCENT",
+                "Numbers that --range percentile keeps; 99.99");
+    args.flag("--per-tensor", options->per_tensor, "One scale for all channels of a weight");
+    args.option("--block", options->block, "N", "Elements with one scale, for weights-int4; 32");
+    args.option("--keep", options->keep, "SELECTOR", "Ops that stay as they are");
+    args.option("--mixed", options->mixed, "DB",
+                "Keep the most sensitive ops until the outputs have this SQNR; exit 1 where that "
+                "is not reached");
+    args.option("--samples", options->samples, "N", "Calibrate with so many samples at most; 100");
+    declare_data_options(args, options->data);
+    declare_input_options(args, options->inputs);
+    args.example("trocar quantize model.onnx q.onnx --data calibration/",
+                 "Static int8, with accuracy and the SQNR of every layer");
+    args.example("trocar quantize model.onnx small.onnx --scheme weights-int4",
+                 "Smaller constants, computed with as before");
+    return [options](Context& context) {
+        if (options->samples < 1) {
+            throw Error(Fault::usage, "--samples is 1 at least");
+        }
+        return Work(*options, context).run();
+    };
+}
+
+}  // namespace
+
+extern const Command quantize_tool{
+    .name = "quantize",
+    .summary = "Smaller numbers: int8 by calibration, or weights alone, with what it costs",
+    .bind = bind,
+};
+
+}  // namespace trocar
