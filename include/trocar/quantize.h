@@ -36,8 +36,11 @@ struct QuantizeOptions {
     RangeMethod method = RangeMethod::min_max;
     double percentile = 99.99;  // of the numbers, kept by RangeMethod::percentile
     bool per_channel = true;    // weights have a scale for each output channel
-    std::int64_t block = 32;    // elements along the input channels with one scale, for int4
-    Selector keep;              // ops that stay as they are
+    // Of the 8 bits of a weight so many are used, 2 to 8. 7 where an engine adds products of two
+    // pairs in 16 bits, as some do on processors without instructions for it.
+    int weight_bits = 8;
+    std::int64_t block = 32;  // elements along the input channels with one scale, for int4
+    Selector keep;            // ops that stay as they are
 };
 
 struct TensorRange {
@@ -88,7 +91,7 @@ struct LayerQuality {
 };
 struct Quality {
     std::vector<LayerQuality> layers;   // in order
-    std::vector<LayerQuality> outputs;  // of the model
+    std::vector<LayerQuality> outputs;  // of the model as the engine runs it, with integer kernels
     std::size_t samples = 0;
     std::size_t labelled = 0;
     std::size_t right_before = 0;  // largest element of the first output is the label

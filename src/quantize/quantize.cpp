@@ -193,7 +193,7 @@ private:
         const auto size = blocks                 ? static_cast<std::size_t>(options_.block)
                           : options_.per_channel ? std::size_t{1}
                                                  : length;
-        const double largest_code = blocks ? 7 : 127;
+        const double largest_code = blocks ? 7 : std::ldexp(1.0, options_.weight_bits - 1) - 1;
         const auto groups = (length + size - 1) / size;
         // Scales have the shape of the weights with `blocked` shortened, or a row of the axis
         // alone.
@@ -290,6 +290,9 @@ Quantized quantize(const Model& model, const std::vector<TensorRange>& ranges,
         throw Error(Fault::unsupported,
                     fmt::format("models of the dialect '{}' cannot be quantised", model.dialect),
                     "`trocar convert` maps it to onnx");
+    }
+    if (options.weight_bits < 2 || options.weight_bits > 8) {
+        throw Error(Fault::usage, "a weight has 2 to 8 bits");
     }
     if (options.block < 1) {
         throw Error(Fault::usage, "a block has at least one element");

@@ -44,7 +44,7 @@ TEST(Ranges, OutliersAreCutOff) {
     histogram.add(std::vector<float>{100});
     EXPECT_NEAR(histogram.percentile(0.999), 1, 0.06);
     EXPECT_LT(histogram.least_divergence(), 20);
-    EXPECT_LT(histogram.least_error(), 50);
+    EXPECT_LT(histogram.least_error(), 90);
     EXPECT_EQ(histogram.percentile(1), 100);
 }
 
@@ -135,6 +135,7 @@ TEST_F(Quantizing, StaticInt8IsNearAndSaysHowNear) {
          {RangeMethod::min_max, RangeMethod::percentile, RangeMethod::entropy, RangeMethod::mse}) {
         auto how = options;
         how.method = method;
+        how.weight_bits = 7;  // whatever the processor: no sums that saturate
         const auto ranges = calibrate(model_, engine(), inputs, how);
         const auto made = quantize(model_, ranges, how);
         EXPECT_TRUE(made.model.graph.verify().empty());
@@ -145,6 +146,7 @@ TEST_F(Quantizing, StaticInt8IsNearAndSaysHowNear) {
         EXPECT_GT(quality.outputs[0].sqnr_db, 20);
         EXPECT_LT(quality.outputs[0].sqnr_db, 80);
         EXPECT_EQ(quality.samples, 4U);
+        EXPECT_GT(quality.layers.back().sqnr_db, 20);
         std::vector<std::string> tensors;
         for (const auto& layer : quality.layers) {
             tensors.push_back(layer.tensor);

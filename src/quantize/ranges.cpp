@@ -19,6 +19,10 @@ void Histogram::add(std::span<const float> numbers) {
     }
     const double factor = static_cast<double>(bins) / edge_;
     for (const float number : numbers) {
+        if (number == 0) {
+            ++zeros_;
+            continue;
+        }
         const double place = std::abs(static_cast<double>(number)) * factor;
         if (std::isfinite(place)) {
             ++counts_[std::min(bins - 1, static_cast<std::size_t>(place))];
@@ -27,9 +31,9 @@ void Histogram::add(std::span<const float> numbers) {
 }
 
 double Histogram::percentile(double share) const {
-    const auto total = std::accumulate(counts_.begin(), counts_.end(), std::uint64_t{0});
+    const auto total = std::accumulate(counts_.begin(), counts_.end(), zeros_);
     const double wanted = share * static_cast<double>(total);
-    double sum = 0;
+    auto sum = static_cast<double>(zeros_);
     for (std::size_t i = 0; i < counts_.size(); ++i) {
         sum += static_cast<double>(counts_[i]);
         if (sum >= wanted) {

@@ -6,7 +6,8 @@
 
 namespace trocar::quantizing {
 
-// Magnitudes of numbers, counted in equal bins from 0 to `edge`.
+// Magnitudes of numbers, counted in equal bins from 0 to `edge`. Zeros are counted apart: they are
+// never rounded.
 class Histogram {
 public:
     static constexpr std::size_t bins = 2048;
@@ -24,6 +25,7 @@ public:
 
 private:
     double edge_ = 0;
+    std::uint64_t zeros_ = 0;
     std::vector<std::uint64_t> counts_;
 };
 

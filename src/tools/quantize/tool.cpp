@@ -16,6 +16,8 @@ namespace trocar {
 
 namespace {
 
+constexpr double telling_db = 6;
+
 struct Options {
     std::string model;
     std::string out;
@@ -26,6 +28,7 @@ struct Options {
     double percentile = 99.99;
     bool per_tensor = false;
     std::int64_t block = 32;
+    std::int64_t weight_bits = 8;
     std::string keep;
     double mixed = 0;
     std::int64_t samples = 100;
@@ -102,6 +105,7 @@ public:
         how_.percentile = options.percentile;
         how_.per_channel = !options.per_tensor;
         how_.block = options.block;
+        how_.weight_bits = static_cast<int>(std::clamp<std::int64_t>(options.weight_bits, 0, 99));
         if (options.percentile <= 0 || options.percentile > 100) {
             throw Error(Fault::usage, "--percentile is a number above 0, and 100 at most");
         }
@@ -256,6 +260,18 @@ private:
                                Cell(fmt::format("{:.1f} dB", output.sqnr_db)), Show::plain, ""});
         }
         report.sections.push_back(std::move(section));
+        // Op by op in real numbers, and as the engine runs it in integers.
+        for (const auto& output : quality.outputs) {
+            const auto at =
+                std::find_if(quality.layers.begin(), quality.layers.end(),
+                             [&](const auto& one) { return one.tensor == output.tensor; });
+            if (at != quality.layers.end() && at->sqnr_db > output.sqnr_db + telling_db) {
+                report.notes.push_back(fmt::format(
+                    "the engine's integer kernels lose more of '{}' than rounding does ({:.1f} "
+                    "against {:.1f} dB): sums that saturate? --weight-bits 7 avoids it",
+                    output.tensor, output.sqnr_db, at->sqnr_db));
+            }
+        }
     }
 
     const Options& options_;
@@ -279,6 +295,8 @@ std::function<Report(Context&)> bind(Args& args) {
                 "Numbers that --range percentile keeps; 99.99");
     args.flag("--per-tensor", options->per_tensor, "One scale for all channels of a weight");
     args.option("--block", options->block, "N", "Elements with one scale, for weights-int4; 32");
+    args.option("--weight-bits", options->weight_bits, "N",
+                "Bits of a weight that int8 and weights-int8 use; 8. 7 where sums saturate");
     args.option("--keep", options->keep, "SELECTOR", "Ops that stay as they are");
     args.option("--mixed", options->mixed, "DB",
                 "Keep the most sensitive ops until the outputs have this SQNR; exit 1 where that "
