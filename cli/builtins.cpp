@@ -84,7 +84,12 @@ Report engines_report(Context& context) {
         {.key = "missing", .title = "Missing", .hidden = true},
         {.key = "hint", .title = "Hint", .hidden = true},
     };
-    for (const auto* kind : engine_kinds()) {
+    // The one that runs where nobody names another stands first.
+    std::vector<const EngineKind*> kinds(engine_kinds().begin(), engine_kinds().end());
+    std::stable_partition(kinds.begin(), kinds.end(), [](const EngineKind* kind) {
+        return kind->name == EngineOptions().name;
+    });
+    for (const auto* kind : kinds) {
         auto options = context.engine_options();
         if (options.name != kind->name) {
             options.path.clear();

@@ -87,6 +87,14 @@ CommandContext::CommandContext(const Common& common, Console console)
 
 Model CommandContext::load(const std::filesystem::path& path) {
     auto model = trocar::load(path, common_.format);
+    // Where nobody named an engine, it is one that takes the first model that is loaded.
+    if (common_.engine.empty() && common_.engines.empty() && dialect_.empty()) {
+        dialect_ = model.dialect;
+        if (dialect_ != "onnx") {
+            const auto& options = engine_options();
+            engine_options_.name = engine_for(dialect_, options);
+        }
+    }
     if (common_.wants_context() && !digests_.contains(path)) {
         if (model.file_bytes > digest_limit) {
             std::promise<Cell> skipped;

@@ -43,6 +43,7 @@ private:
     Console console_;
     int threads_;
     mutable EngineOptions engine_options_;
+    std::string dialect_;            // of the first model
     mutable bool searched_ = false;  // engine_options_.search is filled
     std::mutex mutex_;               // of progress_ and what is written to the terminal
     Progress progress_;

@@ -154,6 +154,9 @@ struct EngineKind {
 };
 
 std::span<const EngineKind* const> engine_kinds();
+// The name of the first engine that is there and takes models of this dialect: the one of `options`
+// where it does, as it does when none is there.
+std::string engine_for(std::string_view dialect, const EngineOptions& options);
 std::shared_ptr<Engine> open_engine(
     const EngineOptions& options);  // throws Error(usage) on an unknown name
 

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "mapping/engine.h"
 #include "trocar/engine.h"
 #include "trocar/error.h"
@@ -47,6 +49,29 @@ Model Engine::deployed(const Model& /*model*/) {
 
 KernelTimes Program::take_times() {
     throw Error(Fault::unsupported, "the program was not compiled to time its ops");
+}
+
+std::string engine_for(std::string_view dialect, const EngineOptions& options) {
+    const auto takes = [&](const EngineKind& kind) {
+        const auto found = kind.find(options);
+        return std::any_of(found.begin(), found.end(), [&](const EngineInfo& info) {
+            const auto& dialects = info.can.dialects;
+            return info.available &&
+                   std::find(dialects.begin(), dialects.end(), dialect) != dialects.end();
+        });
+    };
+    const EngineKind* other = nullptr;
+    for (const auto* kind : engine_kinds()) {
+        if (options.name == kind->name && takes(*kind)) {
+            return options.name;
+        }
+    }
+    for (const auto* kind : engine_kinds()) {
+        if (other == nullptr && options.name != kind->name && takes(*kind)) {
+            other = kind;
+        }
+    }
+    return other != nullptr ? other->name : options.name;
 }
 
 std::shared_ptr<Engine> open_engine(const EngineOptions& options) {

@@ -42,7 +42,7 @@ openvino:PATH
 
 $ trocar engines --engine tensorflow
 trocar: there is no engine named 'tensorflow'
-  hint: known engines: onnxruntime...
+  hint: known engines: litert, onnxruntime...
 [exit 2]
 
 $ trocar formats
@@ -52,6 +52,7 @@ numpy        .npy .npz     no           read, write  NumPy arrays and archives o
 onnx         .onnx .pb     read, write  read, write  ONNX models; tensors, sequences and maps in
                                                      ONNX's .pb files
 safetensors  .safetensors  no           read, write  safetensors: tensors under their names
+tflite       .tflite       read, write  no           TensorFlow Lite models
 
 $ trocar formats --json | python3 -m json.tool > /dev/null
 
