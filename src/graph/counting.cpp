@@ -98,6 +98,7 @@ struct Entry {
 };
 using Table = std::unordered_map<std::string_view, Entry>;
 
+// ONNX's rules stand in several files, by theme.
 Table table_of(std::string_view domain) {
     Table table;
     for (auto rules : {contraction_rules(domain), attention_rules(domain), element_rules(domain)}) {
@@ -117,7 +118,56 @@ Table table_of(std::string_view domain) {
     return table;
 }
 
-const Entry* find_entry(const Op& op) {
+Table table_of(const RuleSet& set) {
+    Table table;
+    for (const NamedRule& r : set.rules) {
+        table[r.type].rule = r.rule;
+    }
+    for (const ElementCost& c : set.costs) {
+        table[c.type].cost = &c;
+    }
+    for (std::string_view type : set.movement) {
+        table[type].moves = true;
+    }
+    for (const Uncountable& u : set.uncountable) {
+        table[u.type].why = u.why;
+    }
+    return table;
+}
+
+const Entry* find_in(const Table& table, std::string_view type) {
+    auto found = table.find(type);
+    return found == table.end() ? nullptr : &found->second;
+}
+
+const Entry* find_aten(const Op& op) {
+    static const Table own = table_of(aten_rules(""));
+    static const Table quantized = table_of(aten_rules("quantized_decomposed"));
+    static const Table python = table_of(aten_rules("_operator"));
+    if (op.domain == "quantized_decomposed") {
+        return find_in(quantized, op.type.substr(0, op.type.find('.')));
+    }
+    if (op.domain == "_operator" || op.domain == "torch" || op.domain == "math") {
+        return find_in(python, op.type);
+    }
+    if (!op.domain.empty()) {
+        return nullptr;
+    }
+    const Entry* entry = find_in(own, op.type);
+    if (entry == nullptr && op.type.ends_with('_')) {  // in place
+        entry = find_in(own, std::string_view(op.type).substr(0, op.type.size() - 1));
+    }
+    return entry;
+}
+
+const Entry* find_entry(const OpFacts& facts) {
+    const Op& op = *facts.op;
+    if (facts.dialect == "aten") {
+        return find_aten(op);
+    }
+    if (facts.dialect != "onnx") {
+        return nullptr;
+    }
     static const Table onnx = table_of("");
     static const Table microsoft = table_of("com.microsoft");
     static const Table ml = table_of("ai.onnx.ml");
@@ -131,8 +181,7 @@ const Entry* find_entry(const Op& op) {
     } else {
         return nullptr;
     }
-    auto found = table->find(op.type);
-    return found == table->end() ? nullptr : &found->second;
+    return find_in(*table, op.type);
 }
 
 Work apply(const Entry& entry, const OpFacts& facts) {
@@ -247,7 +296,7 @@ OpCount count(const OpFacts& facts) {
         result.why = "its subgraphs are to be counted";
         return result;
     }
-    const counting::Entry* entry = counting::find_entry(op);
+    const counting::Entry* entry = counting::find_entry(facts);
     if (entry == nullptr) {
         result.why =
             fmt::format("no rule for {}{}{}", op.domain, op.domain.empty() ? "" : ":", op.type);

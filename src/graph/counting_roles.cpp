@@ -115,7 +115,29 @@ bool indexes(const Op& op) {
 
 }  // namespace
 
-Role role(const Op& op, std::size_t slot, DType dtype, std::span<const std::int64_t> shape) {
+std::optional<Role> declared_role(const Tensor& tensor) {
+    for (const Property& property : tensor.metadata) {
+        if (property.key != "kind" || !tensor.constant) {
+            continue;
+        }
+        if (property.value == "parameter") {
+            return tensor.constant->shape().size() < 2 ? Role::vector : Role::weight;
+        }
+        if (property.value.ends_with("buffer")) {
+            return Role::buffer;
+        }
+        if (property.value == "constant") {
+            return Role::constant;
+        }
+    }
+    return std::nullopt;
+}
+
+Role role(const Op& op, std::size_t slot, DType dtype, std::span<const std::int64_t> shape,
+          std::string_view dialect) {
+    if (dialect == "aten") {
+        return counting::aten_role(op, slot, dtype, shape);
+    }
     bool numbers = is_float(dtype) || dtype == DType::c64 || dtype == DType::c128;
     if (own_domain(op)) {
         auto found =
@@ -161,15 +183,39 @@ std::uint64_t parameter_count(const Op& op, std::size_t slot, const Constant& co
     return constant.element_count();
 }
 
-bool passes_constants_on(const Op& op) {
-    static constexpr std::string_view types[] = {
-        "Cast",     "CastLike", "DequantizeLinear", "Expand",    "Flatten",
-        "Identity", "Reshape",  "Squeeze",          "Transpose", "Unsqueeze"};
-    return own_domain(op) &&
-           std::find(std::begin(types), std::end(types), op.type) != std::end(types);
+Passing passing(const Op& op, std::string_view dialect) {
+    if (dialect == "aten") {
+        return counting::aten_passing(op);
+    }
+    struct Entry {
+        std::string_view type;
+        Passing passing;
+    };
+    static constexpr Entry entries[] = {
+        {"Cast", Passing::unchanged},
+        {"CastLike", Passing::unchanged},
+        {"DequantizeLinear", Passing::dequantized},
+        {"Expand", Passing::reshaped},
+        {"Flatten", Passing::reshaped},
+        {"Identity", Passing::unchanged},
+        {"Reshape", Passing::reshaped},
+        {"Squeeze", Passing::reshaped},
+        {"Transpose", Passing::transposed},
+        {"Unsqueeze", Passing::reshaped},
+    };
+    for (const Entry& entry : entries) {
+        if (own_domain(op) && entry.type == op.type) {
+            return entry.passing;
+        }
+    }
+    return Passing::no;
 }
 
-std::optional<WeightAxes> weight_axes(const Op& op, std::size_t slot, std::size_t rank) {
+std::optional<WeightAxes> weight_axes(const Op& op, std::size_t slot, std::size_t rank,
+                                      std::string_view dialect) {
+    if (dialect == "aten") {
+        return counting::aten_weight_axes(op, slot, rank);
+    }
     std::string_view type = op.type;
     if (rank < 2) {
         return std::nullopt;
@@ -202,6 +248,22 @@ std::optional<WeightAxes> weight_axes(const Op& op, std::size_t slot, std::size_
     return std::nullopt;
 }
 
+namespace {
+
+counting::Reach reach_of(const OpFacts& facts) {
+    using counting::Reach;
+    if (facts.dialect == "aten") {
+        return counting::aten_reach(*facts.op);
+    }
+    std::string_view type = facts.op->type;
+    if (type == "Shape" || type == "Size") {
+        return Reach::nothing;
+    }
+    return type.starts_with("Gather") || type == "Slice" ? Reach::picked : Reach::all;
+}
+
+}  // namespace
+
 Traffic traffic(const OpFacts& facts) {
     auto bytes = [](const TensorFacts& t) -> std::optional<std::uint64_t> {
         if (!t.shape || bits(t.dtype) == 0) {
@@ -225,11 +287,11 @@ Traffic traffic(const OpFacts& facts) {
             add(result.written, bytes(t));
         }
     }
-    std::string_view type = facts.op->type;
-    if (type == "Shape" || type == "Size") {
+    const auto reach = reach_of(facts);
+    if (reach == counting::Reach::nothing) {
         return result;
     }
-    bool picks = type.starts_with("Gather") || type == "Slice";
+    const bool picks = reach == counting::Reach::picked;
     for (std::size_t slot = 0; slot < facts.inputs.size(); ++slot) {
         if (!facts.inputs[slot].present) {
             continue;

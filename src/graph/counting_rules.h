@@ -62,6 +62,27 @@ struct Uncountable {
 };
 std::span<const Uncountable> uncountable_ops(std::string_view domain);
 
+// How much of input 0 an op reads.
+enum class Reach { all, picked, nothing };
+
+// --- Other dialects, one file each --------------------------------------------------------------
+
+// All that is known of the ops of one domain of a dialect.
+struct RuleSet {
+    std::span<const NamedRule> rules;
+    std::span<const ElementCost> costs;
+    std::span<const std::string_view> movement;
+    std::span<const Uncountable> uncountable;
+};
+
+RuleSet aten_rules(std::string_view domain);
+Role aten_role(const Op& op, std::size_t slot, DType dtype, std::span<const std::int64_t> shape);
+Passing aten_passing(const Op& op);
+std::optional<WeightAxes> aten_weight_axes(const Op& op, std::size_t slot, std::size_t rank);
+Reach aten_reach(const Op& op);
+// The input that stands for an argument of an op of the dialect "aten"; nothing when it is absent.
+std::optional<std::size_t> argument_slot(const Op& op, std::string_view name);
+
 // --- For the rules ------------------------------------------------------------------------------
 
 const Shape& input(const OpFacts& facts, std::size_t slot);  // throws when absent or unknown
