@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "trocar/graph.h"
@@ -24,6 +25,7 @@ struct OpFacts {
     const Op* op = nullptr;
     std::vector<TensorFacts> inputs;
     std::vector<TensorFacts> outputs;
+    std::string_view dialect = "onnx";  // of the model that the op is in
 };
 
 enum class Counted {
@@ -43,9 +45,9 @@ struct OpCount {
     std::uint64_t flops() const;
 };
 
-// Counts one op of the dialects onnx (its own domain and com.microsoft) and tflite. Ops with
-// subgraphs and calls of a model's functions are unknown here: their bodies are to be counted.
-// Never throws on shapes that do not fit the op; it then says so in `why`.
+// Counts one op of a dialect that has rules: "onnx" (its own domain and com.microsoft), "tflite",
+// "aten". Ops with subgraphs and calls of a model's functions are unknown here: their bodies are to
+// be counted. Never throws on shapes that do not fit the op; it then says so in `why`.
 OpCount count(const OpFacts& facts);
 
 // One sentence or two for reports: what a MAC and a FLOP are here.
@@ -64,7 +66,11 @@ inline bool is_parameter(Role role) {
 }
 
 // The role of a constant of this dtype and shape in input `slot` of `op`.
-Role role(const Op& op, std::size_t slot, DType dtype, std::span<const std::int64_t> shape);
+Role role(const Op& op, std::size_t slot, DType dtype, std::span<const std::int64_t> shape,
+          std::string_view dialect = "onnx");
+// The role that the file itself gives a constant: its metadata say whether it is a "parameter", a
+// "buffer" or a "constant". Nothing where they do not.
+std::optional<Role> declared_role(const Tensor& tensor);
 
 // How many parameters a constant in a parameter's role stands for: its elements, except where an op
 // stores several in one (MatMulNBits packs them into bytes).
@@ -72,7 +78,8 @@ std::uint64_t parameter_count(const Op& op, std::size_t slot, const Constant& co
 
 // Does the op only pass input 0 on in another form (Identity, Cast, Transpose, DequantizeLinear…)?
 // A constant read through such ops belongs to the layer at their end.
-bool passes_constants_on(const Op& op);
+enum class Passing { no, unchanged, transposed, reshaped, dequantized };
+Passing passing(const Op& op, std::string_view dialect = "onnx");
 
 // The axis of a weight along which a layer's outputs are numbered, and the one over which it sums.
 // Absent: the op or the slot has none.
@@ -80,7 +87,8 @@ struct WeightAxes {
     std::size_t output = 0;
     std::size_t reduced = 0;
 };
-std::optional<WeightAxes> weight_axes(const Op& op, std::size_t slot, std::size_t rank);
+std::optional<WeightAxes> weight_axes(const Op& op, std::size_t slot, std::size_t rank,
+                                      std::string_view dialect = "onnx");
 
 // Bytes that an op moves when each of its inputs is read once and each output written once; of
 // tables that are indexed only what is picked, of shapes that are asked for nothing. Absent

@@ -98,50 +98,85 @@ struct Entry {
 };
 using Table = std::unordered_map<std::string_view, Entry>;
 
-void add_rules(Table& table, std::span<const NamedRule> rules) {
-    for (const NamedRule& r : rules) {
-        table[r.type].rule = r.rule;
-    }
-}
-
-void add_lists(Table& table, std::span<const ElementCost> costs,
-               std::span<const std::string_view> moving, std::span<const Uncountable> unknown) {
-    for (const ElementCost& c : costs) {
-        table[c.type].cost = &c;
-    }
-    for (std::string_view type : moving) {
-        table[type].moves = true;
-    }
-    for (const Uncountable& u : unknown) {
-        table[u.type].why = u.why;
-    }
-}
-
+// ONNX's rules stand in several files, by theme.
 Table table_of(std::string_view domain) {
     Table table;
     for (auto rules : {contraction_rules(domain), attention_rules(domain), element_rules(domain)}) {
-        add_rules(table, rules);
+        for (const NamedRule& r : rules) {
+            table[r.type].rule = r.rule;
+        }
     }
-    add_lists(table, element_costs(domain), movement_ops(domain), uncountable_ops(domain));
+    for (const ElementCost& c : element_costs(domain)) {
+        table[c.type].cost = &c;
+    }
+    for (std::string_view type : movement_ops(domain)) {
+        table[type].moves = true;
+    }
+    for (const Uncountable& u : uncountable_ops(domain)) {
+        table[u.type].why = u.why;
+    }
     return table;
 }
 
-Table tflite_table() {
+Table table_of(const RuleSet& set) {
     Table table;
-    add_rules(table, tflite_rules());
-    add_lists(table, tflite_costs(), tflite_movement(), tflite_uncountable());
+    for (const NamedRule& r : set.rules) {
+        table[r.type].rule = r.rule;
+    }
+    for (const ElementCost& c : set.costs) {
+        table[c.type].cost = &c;
+    }
+    for (std::string_view type : set.movement) {
+        table[type].moves = true;
+    }
+    for (const Uncountable& u : set.uncountable) {
+        table[u.type].why = u.why;
+    }
     return table;
 }
 
-const Entry* find_entry(const Op& op) {
+const Entry* find_in(const Table& table, std::string_view type) {
+    auto found = table.find(type);
+    return found == table.end() ? nullptr : &found->second;
+}
+
+const Entry* find_aten(const Op& op) {
+    static const Table own = table_of(aten_rules(""));
+    static const Table quantized = table_of(aten_rules("quantized_decomposed"));
+    static const Table python = table_of(aten_rules("_operator"));
+    if (op.domain == "quantized_decomposed") {
+        return find_in(quantized, op.type.substr(0, op.type.find('.')));
+    }
+    if (op.domain == "_operator" || op.domain == "torch" || op.domain == "math") {
+        return find_in(python, op.type);
+    }
+    if (!op.domain.empty()) {
+        return nullptr;
+    }
+    const Entry* entry = find_in(own, op.type);
+    if (entry == nullptr && op.type.ends_with('_')) {  // in place
+        entry = find_in(own, std::string_view(op.type).substr(0, op.type.size() - 1));
+    }
+    return entry;
+}
+
+const Entry* find_entry(const OpFacts& facts) {
+    const Op& op = *facts.op;
+    if (facts.dialect == "aten") {
+        return find_aten(op);
+    }
+    if (facts.dialect == "tflite") {
+        static const Table tflite = table_of(tflite_rules());
+        return op.domain.empty() ? find_in(tflite, op.type) : nullptr;
+    }
+    if (facts.dialect != "onnx") {
+        return nullptr;
+    }
     static const Table onnx = table_of("");
     static const Table microsoft = table_of("com.microsoft");
     static const Table ml = table_of("ai.onnx.ml");
-    static const Table tflite = tflite_table();
     const Table* table = nullptr;
-    if (is_tflite(op)) {
-        table = &tflite;
-    } else if (op.domain.empty() || op.domain == "ai.onnx") {
+    if (op.domain.empty() || op.domain == "ai.onnx") {
         table = &onnx;
     } else if (op.domain == "com.microsoft") {
         table = &microsoft;
@@ -150,8 +185,7 @@ const Entry* find_entry(const Op& op) {
     } else {
         return nullptr;
     }
-    auto found = table->find(op.type);
-    return found == table->end() ? nullptr : &found->second;
+    return find_in(*table, op.type);
 }
 
 Work apply(const Entry& entry, const OpFacts& facts) {
@@ -266,7 +300,7 @@ OpCount count(const OpFacts& facts) {
         result.why = "its subgraphs are to be counted";
         return result;
     }
-    const counting::Entry* entry = counting::find_entry(op);
+    const counting::Entry* entry = counting::find_entry(facts);
     if (entry == nullptr) {
         result.why =
             fmt::format("no rule for {}{}{}", op.domain, op.domain.empty() ? "" : ":", op.type);

@@ -115,8 +115,30 @@ bool indexes(const Op& op) {
 
 }  // namespace
 
-Role role(const Op& op, std::size_t slot, DType dtype, std::span<const std::int64_t> shape) {
-    if (counting::is_tflite(op)) {
+std::optional<Role> declared_role(const Tensor& tensor) {
+    for (const Property& property : tensor.metadata) {
+        if (property.key != "kind" || !tensor.constant) {
+            continue;
+        }
+        if (property.value == "parameter") {
+            return tensor.constant->shape().size() < 2 ? Role::vector : Role::weight;
+        }
+        if (property.value.ends_with("buffer")) {
+            return Role::buffer;
+        }
+        if (property.value == "constant") {
+            return Role::constant;
+        }
+    }
+    return std::nullopt;
+}
+
+Role role(const Op& op, std::size_t slot, DType dtype, std::span<const std::int64_t> shape,
+          std::string_view dialect) {
+    if (dialect == "aten") {
+        return counting::aten_role(op, slot, dtype, shape);
+    }
+    if (dialect == "tflite") {
         return counting::tflite_role(op, slot, dtype, shape);
     }
     bool numbers = is_float(dtype) || dtype == DType::c64 || dtype == DType::c128;
@@ -164,24 +186,48 @@ std::uint64_t parameter_count(const Op& op, std::size_t slot, const Constant& co
     return constant.element_count();
 }
 
-bool passes_constants_on(const Op& op) {
-    static constexpr std::string_view types[] = {
-        "Cast",     "CastLike", "DequantizeLinear", "Expand",    "Flatten",
-        "Identity", "Reshape",  "Squeeze",          "Transpose", "Unsqueeze"};
-    if (counting::is_tflite(op)) {
-        return counting::tflite_passes(op);
+Passing passing(const Op& op, std::string_view dialect) {
+    if (dialect == "aten") {
+        return counting::aten_passing(op);
     }
-    return own_domain(op) &&
-           std::find(std::begin(types), std::end(types), op.type) != std::end(types);
+    if (dialect == "tflite") {
+        return counting::tflite_passing(op);
+    }
+    struct Entry {
+        std::string_view type;
+        Passing passing;
+    };
+    static constexpr Entry entries[] = {
+        {"Cast", Passing::unchanged},
+        {"CastLike", Passing::unchanged},
+        {"DequantizeLinear", Passing::dequantized},
+        {"Expand", Passing::reshaped},
+        {"Flatten", Passing::reshaped},
+        {"Identity", Passing::unchanged},
+        {"Reshape", Passing::reshaped},
+        {"Squeeze", Passing::reshaped},
+        {"Transpose", Passing::transposed},
+        {"Unsqueeze", Passing::reshaped},
+    };
+    for (const Entry& entry : entries) {
+        if (own_domain(op) && entry.type == op.type) {
+            return entry.passing;
+        }
+    }
+    return Passing::no;
 }
 
-std::optional<WeightAxes> weight_axes(const Op& op, std::size_t slot, std::size_t rank) {
+std::optional<WeightAxes> weight_axes(const Op& op, std::size_t slot, std::size_t rank,
+                                      std::string_view dialect) {
+    if (dialect == "aten") {
+        return counting::aten_weight_axes(op, slot, rank);
+    }
+    if (dialect == "tflite") {
+        return counting::tflite_weight_axes(op, slot, rank);
+    }
     std::string_view type = op.type;
     if (rank < 2) {
         return std::nullopt;
-    }
-    if (counting::is_tflite(op)) {
-        return counting::tflite_axes(op, slot, rank);
     }
     if ((type == "Conv" || type == "FusedConv" || type == "ConvInteger" || type == "DeformConv") &&
         slot == 1) {
@@ -211,6 +257,25 @@ std::optional<WeightAxes> weight_axes(const Op& op, std::size_t slot, std::size_
     return std::nullopt;
 }
 
+namespace {
+
+counting::Reach reach_of(const OpFacts& facts) {
+    using counting::Reach;
+    if (facts.dialect == "aten") {
+        return counting::aten_reach(*facts.op);
+    }
+    if (facts.dialect == "tflite") {
+        return counting::tflite_reach(*facts.op);
+    }
+    std::string_view type = facts.op->type;
+    if (type == "Shape" || type == "Size") {
+        return Reach::nothing;
+    }
+    return type.starts_with("Gather") || type == "Slice" ? Reach::picked : Reach::all;
+}
+
+}  // namespace
+
 Traffic traffic(const OpFacts& facts) {
     auto bytes = [](const TensorFacts& t) -> std::optional<std::uint64_t> {
         if (!t.shape || bits(t.dtype) == 0) {
@@ -234,12 +299,11 @@ Traffic traffic(const OpFacts& facts) {
             add(result.written, bytes(t));
         }
     }
-    std::string_view type = facts.op->type;
-    if (type == "Shape" || type == "Size" || type == "SHAPE") {
+    const auto reach = reach_of(facts);
+    if (reach == counting::Reach::nothing) {
         return result;
     }
-    bool picks = type.starts_with("Gather") || type == "Slice" || type.starts_with("GATHER") ||
-                 type == "SLICE" || type == "STRIDED_SLICE";
+    const bool picks = reach == counting::Reach::picked;
     for (std::size_t slot = 0; slot < facts.inputs.size(); ++slot) {
         if (!facts.inputs[slot].present) {
             continue;

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string_view>
 
@@ -63,16 +62,32 @@ struct Uncountable {
 };
 std::span<const Uncountable> uncountable_ops(std::string_view domain);
 
-// --- TensorFlow Lite ----------------------------------------------------------------------------
+// How much of input 0 an op reads.
+enum class Reach { all, picked, nothing };
 
-bool is_tflite(const Op& op);
-std::span<const NamedRule> tflite_rules();
-std::span<const ElementCost> tflite_costs();
-std::span<const std::string_view> tflite_movement();
-std::span<const Uncountable> tflite_uncountable();
+// --- Other dialects, one file each --------------------------------------------------------------
+
+// All that is known of the ops of one domain of a dialect.
+struct RuleSet {
+    std::span<const NamedRule> rules;
+    std::span<const ElementCost> costs;
+    std::span<const std::string_view> movement;
+    std::span<const Uncountable> uncountable;
+};
+
+RuleSet tflite_rules();
 Role tflite_role(const Op& op, std::size_t slot, DType dtype, std::span<const std::int64_t> shape);
-bool tflite_passes(const Op& op);
-std::optional<WeightAxes> tflite_axes(const Op& op, std::size_t slot, std::size_t rank);
+Passing tflite_passing(const Op& op);
+std::optional<WeightAxes> tflite_weight_axes(const Op& op, std::size_t slot, std::size_t rank);
+Reach tflite_reach(const Op& op);
+
+RuleSet aten_rules(std::string_view domain);
+Role aten_role(const Op& op, std::size_t slot, DType dtype, std::span<const std::int64_t> shape);
+Passing aten_passing(const Op& op);
+std::optional<WeightAxes> aten_weight_axes(const Op& op, std::size_t slot, std::size_t rank);
+Reach aten_reach(const Op& op);
+// The input that stands for an argument of an op of the dialect "aten"; nothing when it is absent.
+std::optional<std::size_t> argument_slot(const Op& op, std::string_view name);
 
 // --- For the rules ------------------------------------------------------------------------------
 

@@ -302,9 +302,6 @@ constexpr Slots slots[] = {
 };
 
 constexpr std::string_view elementwise[] = {"ADD", "DIV", "MUL", "SUB"};
-constexpr std::string_view passing[] = {"CAST",    "DENSIFY",   "DEQUANTIZE", "EXPAND_DIMS",
-                                        "RESHAPE", "TRANSPOSE", "SQUEEZE"};
-
 template <class List>
 bool contains(const List& list, std::string_view type) {
     return std::find(std::begin(list), std::end(list), type) != std::end(list);
@@ -312,30 +309,8 @@ bool contains(const List& list, std::string_view type) {
 
 }  // namespace
 
-// Its builtin ops are in capitals, those of ONNX are not, but for two that both have: there the
-// options tell.
-bool is_tflite(const Op& op) {
-    if (!op.domain.empty()) {
-        return false;
-    }
-    if (op.type == "LSTM" || op.type == "RNN") {
-        return op.attribute("fused_activation_function") != nullptr;
-    }
-    return op.type.size() > 1 && std::none_of(op.type.begin(), op.type.end(),
-                                              [](char k) { return k >= 'a' && k <= 'z'; });
-}
-
-std::span<const NamedRule> tflite_rules() {
-    return rules;
-}
-std::span<const ElementCost> tflite_costs() {
-    return costs;
-}
-std::span<const std::string_view> tflite_movement() {
-    return movement;
-}
-std::span<const Uncountable> tflite_uncountable() {
-    return uncountable;
+RuleSet tflite_rules() {
+    return {rules, costs, movement, uncountable};
 }
 
 Role tflite_role(const Op& op, std::size_t slot, DType dtype, std::span<const std::int64_t> shape) {
@@ -358,11 +333,35 @@ Role tflite_role(const Op& op, std::size_t slot, DType dtype, std::span<const st
     return known;
 }
 
-bool tflite_passes(const Op& op) {
-    return contains(passing, op.type);
+Passing tflite_passing(const Op& op) {
+    struct Entry {
+        std::string_view type;
+        Passing passing;
+    };
+    static constexpr Entry entries[] = {
+        {"CAST", Passing::unchanged},         {"DENSIFY", Passing::unchanged},
+        {"DEQUANTIZE", Passing::dequantized}, {"EXPAND_DIMS", Passing::reshaped},
+        {"RESHAPE", Passing::reshaped},       {"SQUEEZE", Passing::reshaped},
+        {"TRANSPOSE", Passing::transposed},
+    };
+    for (const Entry& entry : entries) {
+        if (op.domain.empty() && entry.type == op.type) {
+            return entry.passing;
+        }
+    }
+    return Passing::no;
 }
 
-std::optional<WeightAxes> tflite_axes(const Op& op, std::size_t slot, std::size_t rank) {
+Reach tflite_reach(const Op& op) {
+    if (op.type == "SHAPE") {
+        return Reach::nothing;
+    }
+    const bool picks =
+        op.type.starts_with("GATHER") || op.type == "SLICE" || op.type == "STRIDED_SLICE";
+    return picks ? Reach::picked : Reach::all;
+}
+
+std::optional<WeightAxes> tflite_weight_axes(const Op& op, std::size_t slot, std::size_t rank) {
     if (op.type == "CONV_2D" && slot == 1 && rank == 4) {
         return WeightAxes{0, 3};
     }

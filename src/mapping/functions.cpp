@@ -488,8 +488,13 @@ const Constant* Facts::constant(const Value& tensor) const {
     if (ref == nullptr || builder == nullptr) {
         return nullptr;
     }
-    const auto& facts = ref->source != TensorId::none ? builder->source().tensor(ref->source)
-                                                      : builder->target().tensor(ref->made);
+    // Of the source, or what a rule made of one that the source computes.
+    const bool remade = ref->source != TensorId::none &&
+                        !builder->source().tensor(ref->source).constant &&
+                        builder->has(ref->source);
+    const auto& facts = remade ? builder->target().tensor(builder->tensor(ref->source, true))
+                        : ref->source != TensorId::none ? builder->source().tensor(ref->source)
+                                                        : builder->target().tensor(ref->made);
     const bool hidden = ref->source != TensorId::none && !raw && quantization(tensor) != nullptr;
     return facts.constant && !facts.is_input && !hidden ? &*facts.constant : nullptr;
 }

@@ -147,6 +147,7 @@ private:
         features.attributes += lab::op_text(op) + "\n";
         OpFacts all;
         all.op = &plain;
+        all.dialect = chain_.model().dialect;
         for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
             all.inputs.push_back(facts(op.inputs[slot]));
             if (const auto* constant = all.inputs.back().constant) {

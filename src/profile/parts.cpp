@@ -48,7 +48,10 @@ class Seen {
 public:
     Seen(const Model& model, const std::shared_ptr<Engine>& engine,
          const std::vector<NamedValue>& inputs, const ProfileOptions& options)
-        : graph_(model.graph), plan_(make_plan(model, {})), types_(model.graph.tensor_limit()) {
+        : dialect_(model.dialect),
+          graph_(model.graph),
+          plan_(make_plan(model, {})),
+          types_(model.graph.tensor_limit()) {
         SessionOptions session_options;
         session_options.cut = every_op();
         session_options.streaming = true;
@@ -116,6 +119,7 @@ private:
     OpFacts facts(OpId id) const {
         OpFacts all;
         all.op = &graph_.op(id);
+        all.dialect = dialect_;
         for (const auto input : all.op->inputs) {
             all.inputs.push_back(facts(input));
         }
@@ -125,6 +129,7 @@ private:
         return all;
     }
 
+    const std::string& dialect_;
     const Graph& graph_;
     const Plan plan_;
     std::vector<std::optional<Type>> types_;

@@ -46,13 +46,15 @@ trocar: there is no engine named 'tensorflow'
 [exit 2]
 
 $ trocar formats
-Format       Suffixes      Models       Tensors      What it is
-────────────────────────────────────────────────────────────────────────────────────────────────────
-numpy        .npy .npz     no           read, write  NumPy arrays and archives of them
-onnx         .onnx .pb     read, write  read, write  ONNX models; tensors, sequences and maps in
-                                                     ONNX's .pb files
-safetensors  .safetensors  no           read, write  safetensors: tensors under their names
-tflite       .tflite       read, write  no           TensorFlow Lite models
+Format ... Suffixes ... Models ... Tensors ... What it is
+───...
+...
+numpy ... .npy .npz ... no ... read, write ... NumPy arrays and archives of them
+onnx ... .onnx .pb ... read, write ... read, write ... ONNX models; ...
+...
+pt2 ... .pt2 ... read ... no ... Programs of torch.export
+safetensors ... .safetensors ... no ... read, write ... safetensors: ...
+...
 
 $ trocar formats --json | python3 -m json.tool > /dev/null
 

@@ -72,9 +72,9 @@ trocar: --external-data cannot be 'elsewhere'
   hint: one of: copy, reference, inline, separate
 [exit 2]
 
-$ trocar convert models/lstm.onnx out.onnx --format tensorflow
-trocar: no format named 'tensorflow'
-  hint: known formats: onnx, tflite
+$ trocar convert models/lstm.onnx out.onnx --format caffe
+trocar: no format named 'caffe'
+  hint: known formats: ...onnx...
 [exit 2]
 
 $ ls

@@ -84,7 +84,7 @@ convert  Read a model and write it back,
 ...
 
 $ LC_ALL=C trocar formats | head -n 2
-Format       Suffixes      Models       Tensors      What it is
+Format ... Suffixes ... Models ... Tensors ... What it is
 ----------------------------------------------------------------------------------------------------
 
 $ trocar version --color always | cat -v

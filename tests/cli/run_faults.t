@@ -69,7 +69,7 @@ trocar: there is no file 'nothing.onnx'
 
 $ trocar run x.bin
 trocar: 'x.bin' is not a model format this build can read
-  hint: known formats: onnx, tflite; force one with --format
+  hint: known formats: ...onnx...; force one with --format
 [exit 3]
 
 $ touch empty.onnx

@@ -397,6 +397,7 @@ TEST(TfliteCounting, KnowsTheCommonOps) {
     const auto& op = first_op(model);
     OpFacts facts;
     facts.op = &op;
+    facts.dialect = "tflite";
     for (const auto id : op.inputs) {
         const auto& t = model.graph.tensor(id);
         facts.inputs.push_back({.dtype = t.type.dtype, .shape = t.type.shape()});
@@ -405,8 +406,8 @@ TEST(TfliteCounting, KnowsTheCommonOps) {
     const auto counted = count(facts);
     EXPECT_EQ(counted.macs, 8U * 8U);
     EXPECT_EQ(counted.other_flops, 8U);
-    EXPECT_EQ(role(op, 1, DType::i8, Shape{2, 2, 2, 2}), Role::weight);
-    EXPECT_EQ(role(op, 2, DType::i32, Shape{2}), Role::vector);
+    EXPECT_EQ(role(op, 1, DType::i8, Shape{2, 2, 2, 2}, "tflite"), Role::weight);
+    EXPECT_EQ(role(op, 2, DType::i32, Shape{2}, "tflite"), Role::vector);
 }
 
 class TflitePackageModel : public ::testing::TestWithParam<const char*> {};

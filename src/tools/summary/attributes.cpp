@@ -87,20 +87,75 @@ struct Window {
     const char* letter;
     std::int64_t usual;
 };
-constexpr Window window[] = {
+constexpr Window onnx_window[] = {
     {"strides", "s", 1}, {"pads", "p", 0}, {"dilations", "d", 1}, {"group", "g", 1}};
+constexpr Window aten_window[] = {
+    {"stride", "s", 1}, {"padding", "p", 0}, {"dilation", "d", 1}, {"groups", "g", 1}};
 
-bool is_window(const std::string& name) {
-    return name == "kernel_shape" || std::any_of(std::begin(window), std::end(window),
-                                                 [&](const Window& w) { return name == w.name; });
+std::span<const Window> windows(const OpFacts& facts) {
+    return facts.dialect == "aten" ? std::span<const Window>(aten_window)
+                                   : std::span<const Window>(onnx_window);
+}
+
+const char* kernel_name(const OpFacts& facts) {
+    return facts.dialect == "aten" ? "kernel_size" : "kernel_shape";
+}
+
+bool is_window(const OpFacts& facts, const std::string& name) {
+    auto all = windows(facts);
+    return name == kernel_name(facts) ||
+           std::any_of(all.begin(), all.end(), [&](const Window& w) { return name == w.name; });
+}
+
+struct Usual {
+    const char* name;
+    std::variant<std::int64_t, float, const char*> value;
+};
+
+bool is_among(std::span<const Usual> usual, const Attribute& a) {
+    for (const Usual& u : usual) {
+        if (a.name == u.name) {
+            if (const auto* i = std::get_if<std::int64_t>(&u.value)) {
+                const auto* v = std::get_if<std::int64_t>(&a.value);
+                return v != nullptr && *v == *i;
+            }
+            if (const auto* f = std::get_if<float>(&u.value)) {
+                const auto* v = std::get_if<float>(&a.value);
+                return v != nullptr && *v == *f;
+            }
+            const auto* v = std::get_if<std::string>(&a.value);
+            return v != nullptr && *v == std::get<const char*>(u.value);
+        }
+    }
+    return false;
+}
+
+// "inputs" and "outputs" say which arguments the tensors are: the tensors are shown already.
+bool is_usual_aten(const Attribute& a) {
+    static constexpr Usual usual[] = {
+        {"alpha", std::int64_t{1}},
+        {"beta", std::int64_t{1}},
+        {"ceil_mode", std::int64_t{0}},
+        {"cudnn_enabled", std::int64_t{1}},
+        {"dropout_p", 0.0F},
+        {"eps", 1e-5F},
+        {"implicit", std::int64_t{0}},
+        {"is_causal", std::int64_t{0}},
+        {"momentum", 0.1F},
+        {"non_blocking", std::int64_t{0}},
+        {"train", std::int64_t{0}},
+        {"training", std::int64_t{0}},
+    };
+    return a.name == "inputs" || a.name == "outputs" || a.name == "cudnn_enable" ||
+           is_among(usual, a);
 }
 
 // Values that say nothing: what the operator does anyway.
-bool is_usual(const Op& op, const Attribute& a) {
-    struct Usual {
-        const char* name;
-        std::variant<std::int64_t, float, const char*> value;
-    };
+bool is_usual(const OpFacts& facts, const Attribute& a) {
+    if (facts.dialect == "aten") {
+        return is_usual_aten(a);
+    }
+    const Op& op = *facts.op;
     static constexpr Usual usual[] = {
         {"auto_pad", "NOTSET"},
         {"ceil_mode", std::int64_t{0}},
@@ -132,19 +187,8 @@ bool is_usual(const Op& op, const Attribute& a) {
         {"align_corners", std::int64_t{0}},
         {"half_pixel_centers", std::int64_t{0}},
     };
-    for (const Usual& u : usual) {
-        if (a.name == u.name) {
-            if (const auto* i = std::get_if<std::int64_t>(&u.value)) {
-                const auto* v = std::get_if<std::int64_t>(&a.value);
-                return v != nullptr && *v == *i;
-            }
-            if (const auto* f = std::get_if<float>(&u.value)) {
-                const auto* v = std::get_if<float>(&a.value);
-                return v != nullptr && *v == *f;
-            }
-            const auto* v = std::get_if<std::string>(&a.value);
-            return v != nullptr && *v == std::get<const char*>(u.value);
-        }
+    if (is_among(usual, a)) {
+        return true;
     }
     const auto* f = std::get_if<float>(&a.value);
     bool one = f != nullptr && *f == 1.0F;
@@ -176,8 +220,8 @@ void add_strides(const Op& op, std::vector<std::string>& parts) {
 }
 
 std::vector<std::int64_t> kernel_of(const OpFacts& facts) {
-    std::vector<std::int64_t> kernel = facts.op->integers("kernel_shape");
-    bool conv = facts.op->type.find("Conv") != std::string::npos;
+    std::vector<std::int64_t> kernel = facts.op->integers(kernel_name(facts));
+    bool conv = facts.op->type.find(facts.dialect == "aten" ? "conv" : "Conv") != std::string::npos;
     std::size_t slot = facts.op->type == "QLinearConv" ? 3 : 1;
     if (kernel.empty() && conv && slot < facts.inputs.size() && facts.inputs[slot].shape &&
         facts.inputs[slot].shape->size() > 2) {
@@ -202,7 +246,7 @@ std::string attribute_text(const OpFacts& facts) {
     bool slides = !kernel.empty();
     if (slides) {
         parts.push_back("k" + sizes(kernel, false));
-        for (const Window& w : window) {
+        for (const Window& w : windows(facts)) {
             const Attribute* a = op.attribute(w.name);
             if (a == nullptr) {
                 continue;
@@ -221,7 +265,7 @@ std::string attribute_text(const OpFacts& facts) {
     }
     add_strides(op, parts);
     for (const Attribute& a : op.attributes) {
-        if (is_stride(a.name) || (slides && is_window(a.name)) || is_usual(op, a)) {
+        if (is_stride(a.name) || (slides && is_window(facts, a.name)) || is_usual(facts, a)) {
             continue;
         }
         std::string value =

@@ -1,10 +1,12 @@
 #include "tools/summary/gather.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <future>
 
+#include "tools/summary/assume.h"
 #include "tools/summary/observe.h"
 #include "trocar/error.h"
 
@@ -70,6 +72,42 @@ void report_failures(Summary& summary) {
     }
 }
 
+std::optional<Inputs> inputs_of(Summary& summary, Context& context, const Options& options) {
+    InputSpec spec = options.inputs;
+    spec.seed = context.seed();
+    spec.unknown_dims = 1;
+    if (spec.fill.empty()) {
+        spec.fill = "random";
+    }
+    try {
+        Inputs inputs = make_inputs(*summary.model, spec);
+        summary.notes = inputs.notes;
+        return inputs;
+    } catch (const Error& e) {
+        if (!options.inputs.sources.empty() || !options.inputs.shapes.empty()) {
+            throw;
+        }
+        summary.warnings.push_back(
+            fmt::format("nothing was run, shapes are those the file declares: {}", e.what()));
+        return std::nullopt;
+    }
+}
+
+// What can be said of shapes without a run: those that are declared, with the inputs' sizes in the
+// place of symbols.
+void assume(Summary& summary, Context& context, const Options& options) {
+    const auto warnings = summary.warnings.size();
+    auto inputs = inputs_of(summary, context, options);
+    if (!inputs) {
+        summary.warnings.resize(warnings);  // nothing would have been run anyway
+        return;
+    }
+    auto sizes = assume_sizes(*summary.scope, inputs->values);
+    if (!sizes.empty()) {
+        summary.shapes = fmt::format("declared in the file, with {}", fmt::join(sizes, ", "));
+    }
+}
+
 void run(Summary& summary, Context& context, const Options& options) {
     const Model& model = *summary.model;
     std::shared_ptr<Engine> engine;
@@ -79,27 +117,23 @@ void run(Summary& summary, Context& context, const Options& options) {
         summary.warnings.push_back(
             fmt::format("nothing was run, shapes are those the file declares: {}{}{}", e.what(),
                         e.hint().empty() ? "" : "; ", e.hint()));
+        assume(summary, context, options);
         return;
     }
-    InputSpec spec = options.inputs;
-    spec.seed = context.seed();
-    spec.unknown_dims = 1;
-    if (spec.fill.empty()) {
-        spec.fill = "random";
+    const auto dialects = engine->info().can.dialects;
+    if (std::find(dialects.begin(), dialects.end(), model.dialect) == dialects.end()) {
+        assume(summary, context, options);
+        summary.notes.push_back(
+            fmt::format("nothing was run: {} does not run ops of the dialect {}",
+                        engine->info().name, model.dialect));
+        return;
     }
+    auto made = inputs_of(summary, context, options);
+    if (!made) {
+        return;
+    }
+    const Inputs& inputs = *made;
     bool given = !options.inputs.sources.empty() || !options.inputs.shapes.empty();
-    Inputs inputs;
-    try {
-        inputs = make_inputs(model, spec);
-    } catch (const Error& e) {
-        if (given) {
-            throw;
-        }
-        summary.warnings.push_back(
-            fmt::format("nothing was run, shapes are those the file declares: {}", e.what()));
-        return;
-    }
-    summary.notes = inputs.notes;
     ObserveHooks hooks;
     hooks.progress = [&](std::size_t done, std::size_t total) {
         context.progress("running ops", done, total);

@@ -32,16 +32,15 @@ Found trace(const Scope& scope, TensorId at) {
             return {};
         }
         const Op& op = scope.graph->op(t.producer);
-        if (!passes_constants_on(op) || op.inputs.empty()) {
+        const Passing passes = passing(op, scope.dialect);
+        if (passes == Passing::no || op.inputs.empty()) {
             return {};
         }
-        if (op.type == "DequantizeLinear") {
+        if (passes == Passing::dequantized) {
             found.dequantize = t.producer;
-        } else if (op.type == "Transpose") {
-            found.transposed = !found.transposed;
-        } else if (op.type != "Cast" && op.type != "CastLike" && op.type != "Identity") {
-            found.reshaped = true;
         }
+        found.transposed = found.transposed != (passes == Passing::transposed);
+        found.reshaped = found.reshaped || passes == Passing::reshaped;
         at = op.inputs[0];
     }
     return {};
@@ -74,6 +73,9 @@ public:
 private:
     void take(const Scope& scope, OpId id) {
         const Op& op = scope.graph->op(id);
+        if (op.outputs.empty()) {
+            return;  // it only checks what others read
+        }
         std::vector<ConstantUse> uses;
         std::vector<Found> founds;
         for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
@@ -81,7 +83,8 @@ private:
             if (found.constant == nullptr) {
                 continue;
             }
-            if (slot == 0 && passes_constants_on(op) && !feeds_output(scope, op)) {
+            if (slot == 0 && passing(op, scope.dialect) != Passing::no &&
+                !feeds_output(scope, op)) {
                 continue;  // belongs to whoever reads the result
             }
             const Fact& seen = scope.fact(op.inputs[slot]);
@@ -89,7 +92,10 @@ private:
                               ? DType::f32
                               : seen.dtype;
             ConstantUse use{.constant = found.constant, .slot = slot};
-            use.role = role(op, slot, dtype, found.constant->shape());
+            const auto declared = scope.role_of(*found.constant);
+            use.role =
+                declared.value_or(role(op, slot, dtype, found.constant->shape(), scope.dialect));
+            use.declared = declared.has_value();
             use.count = parameter_count(op, slot, *found.constant);
             use.bytes = found.constant->stored_bytes();
             uses.push_back(use);
@@ -127,7 +133,7 @@ private:
                const Found& found) {
         bool first = stored_.insert(use.constant).second;
         inventory_.read_bytes += first ? use.bytes : 0;
-        if (use.role == Role::weight) {
+        if (use.role == Role::weight || use.declared) {
             use.counts = weights_.insert(use.constant).second;
         } else {
             std::string place = fmt::format("{}\n{} {}", layer, op.type, use.slot);
@@ -189,7 +195,7 @@ private:
         job.constant = use.constant;
         std::size_t rank = use.constant->shape().size();
         if (!found.reshaped && (!found.transposed || rank == 2)) {
-            job.axes = weight_axes(op, use.slot, rank);
+            job.axes = weight_axes(op, use.slot, rank, scope.dialect);
             if (job.axes && found.transposed) {
                 std::swap(job.axes->output, job.axes->reduced);
             }

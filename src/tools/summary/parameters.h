@@ -15,6 +15,7 @@ namespace trocar::summary {
 struct ConstantUse {
     const Constant* constant = nullptr;
     Role role = Role::none;
+    bool declared = false;  // the file says what it is: it counts once, whoever reads it
     std::size_t slot = 0;
     std::uint64_t count = 0;  // parameters, or elements
     std::uint64_t bytes = 0;  // as stored

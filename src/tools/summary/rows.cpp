@@ -194,9 +194,8 @@ private:
 
     void enter(const Scope& scope, OpId id, const std::vector<Body>& bodies, const Place& place,
                std::size_t row_number) {
-        const Op& op = scope.graph->op(id);
-        bool is_if = op.type == "If" && op.domain.empty();
-        result_.some_branch_open = result_.some_branch_open || (is_if && !ran_);
+        bool chooses = is_choice(scope, scope.graph->op(id));
+        result_.some_branch_open = result_.some_branch_open || (chooses && !ran_);
         std::uint64_t structure = result_.rows[row_number].structure;
         for (const Body& body : bodies) {
             Place inner{.inside = row_number, .body = body.label};

@@ -14,7 +14,7 @@ constexpr int deepest = 64;  // graphs within graphs; a hostile file could go on
 
 class Reader {
 public:
-    explicit Reader(const Model& model) {
+    explicit Reader(const Model& model) : dialect_(model.dialect.empty() ? "onnx" : model.dialect) {
         for (const auto& f : model.functions) {
             functions_.try_emplace(fmt::format("{}:{}:{}", f->domain, f->name, f->overload),
                                    f.get());
@@ -24,12 +24,17 @@ public:
     std::unique_ptr<Scope> read(const Graph& graph, const Scope* outer, int depth) {
         auto scope = std::make_unique<Scope>();
         scope->graph = &graph;
+        scope->dialect = dialect_;
+        scope->roles = roles_;
         scope->outer = outer;
         scope->tensors.resize(graph.tensor_limit());
         scope->passes_constant.resize(graph.op_limit());
         for (TensorId id : graph.tensors()) {
             const Tensor& t = graph.tensor(id);
             scope->fact(id) = t.constant ? fact_of(*t.constant) : fact_of(t.type);
+            if (auto role = declared_role(t)) {
+                roles_->emplace(&*t.constant, *role);
+            }
         }
         capture(*scope);
         for (OpId id : graph.ops()) {
@@ -60,7 +65,8 @@ public:
 private:
     static void pass_constant(Scope& scope, OpId id) {
         const Op& op = scope.graph->op(id);
-        if (!op.domain.empty() || op.outputs.size() != 1 || op.outputs[0] == TensorId::none) {
+        if (scope.dialect != "onnx" || !op.domain.empty() || op.outputs.size() != 1 ||
+            op.outputs[0] == TensorId::none) {
             return;
         }
         const Constant* value = nullptr;
@@ -167,6 +173,9 @@ private:
     // Functions that call functions twice each would grow without end.
     static constexpr std::size_t most_expanded = 1'000'000;
 
+    std::string dialect_;
+    std::shared_ptr<std::map<const Constant*, Role>> roles_ =
+        std::make_shared<std::map<const Constant*, Role>>();
     std::unordered_map<std::string, const Function*> functions_;
     std::size_t expanded_ = 0;  // ops of function bodies, one count for each call
 };
@@ -220,7 +229,7 @@ std::optional<std::uint64_t> extent(const Fact& fact, std::int64_t axis) {
 // How often a body of `op` runs, as far as shapes and constants tell.
 std::optional<std::uint64_t> iterations(const Scope& scope, OpId id, const Scope& body) {
     const Op& op = scope.graph->op(id);
-    if (op.type == "If") {
+    if (is_choice(scope, op) || op.type.starts_with("wrap_") || op.type == "invoke_subgraph") {
         return 1;
     }
     if (op.type == "Loop" && op.inputs.size() >= 2) {
@@ -255,6 +264,16 @@ std::optional<std::uint64_t> iterations(const Scope& scope, OpId id, const Scope
 }
 
 }  // namespace
+
+bool is_choice(const Scope& scope, const Op& op) {
+    return scope.dialect == "aten" ? op.domain == "higher_order" && op.type == "cond"
+                                   : op.domain.empty() && op.type == "If";
+}
+
+std::optional<Role> Scope::role_of(const Constant& constant) const {
+    auto found = roles->find(&constant);
+    return found == roles->end() ? std::nullopt : std::optional(found->second);
+}
 
 const std::vector<Body>* Scope::bodies_of(OpId op) const {
     auto found = bodies.find(op);
@@ -320,6 +339,7 @@ OpFacts facts_of(const Scope& scope, OpId id) {
     const Op& op = scope.graph->op(id);
     OpFacts facts;
     facts.op = &op;
+    facts.dialect = scope.dialect;
     auto add = [&](std::vector<TensorFacts>& to, TensorId tensor) {
         if (tensor == TensorId::none) {
             to.push_back({.shape = {}, .present = false});

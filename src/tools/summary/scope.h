@@ -41,10 +41,12 @@ struct Body {
 // graph.
 struct Scope {
     const Graph* graph = nullptr;
+    std::string dialect;                 // of the model
     std::shared_ptr<const Graph> owner;  // of a graph made for this call of a function
     const Scope* outer =
         nullptr;  // the graph around; nullptr for the model's graph and for functions
     std::vector<Fact> tensors;
+    std::shared_ptr<std::map<const Constant*, Role>> roles;  // of the model's, where the file tells
     std::deque<Constant> made;          // what Constant ops give as plain attributes
     std::vector<bool> passes_constant;  // by OpId: its outputs are constants, it is no layer
     std::map<OpId, std::vector<Body>> bodies;
@@ -54,7 +56,11 @@ struct Scope {
     Fact& fact(TensorId id) { return tensors[index(id)]; }
     const Fact& fact(TensorId id) const { return tensors[index(id)]; }
     const std::vector<Body>* bodies_of(OpId op) const;
+    std::optional<Role> role_of(const Constant& constant) const;  // as the file gives it
 };
+
+// Does the op run one of its bodies (If, cond)?
+bool is_choice(const Scope& scope, const Op& op);
 
 // What the file says: declared types, constants, bodies of control flow and functions. A function
 // that calls itself is followed no further.

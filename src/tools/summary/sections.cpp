@@ -31,10 +31,31 @@ std::vector<std::string> port_texts(const Summary& s, std::span<const TensorId> 
         if (t.quantization && !t.quantization->empty()) {
             text += fmt::format(", {}", quantization_text(*t.quantization));
         }
-        if (fact.known == Known::run && fact.shape && !t.type.shape()) {
+        if (fact.shape && !t.type.shape()) {
             text += fmt::format(" → {}", shape_text(*fact.shape));
         }
+        for (const Property& property : t.metadata) {
+            if (property.key == "updates") {
+                text += fmt::format(" (updates {})", property.value);
+            }
+        }
         texts.push_back(text);
+    }
+    return texts;
+}
+
+std::string own_domain(const Model& model) {
+    return model.dialect == "onnx" ? "ai.onnx" : model.dialect;
+}
+
+// What the file says of the sizes that symbols stand for: "s77 from 2 to 1024".
+std::vector<std::string> dimension_texts(const Model& model) {
+    constexpr std::string_view key = "dimension ";
+    std::vector<std::string> texts;
+    for (const Property& property : model.metadata) {
+        if (property.key.starts_with(key)) {
+            texts.push_back(fmt::format("{} {}", property.key.substr(key.size()), property.value));
+        }
     }
     return texts;
 }
@@ -124,11 +145,13 @@ Section model_section(const Summary& s) {
     std::vector<std::string> sets;
     for (const OpSet& set : m.opsets) {
         sets.push_back(
-            fmt::format("{} {}", set.domain.empty() ? "ai.onnx" : set.domain, set.version));
+            fmt::format("{} {}", set.domain.empty() ? own_domain(m) : set.domain, set.version));
     }
     add("format", "Format", m.format);
-    if (m.dialect == "onnx") {
+    if (m.ir_version != 0 || m.dialect == "onnx") {
         add("ir_version", "IR version", m.ir_version);
+    }
+    if (!sets.empty() || m.dialect == "onnx") {
         add("opsets", "Opsets", sets);
     }
     if (!m.producer.empty()) {
@@ -148,6 +171,9 @@ Section model_section(const Summary& s) {
     }
     add("inputs", "Inputs", port_texts(s, real_inputs(m.graph)));
     add("outputs", "Outputs", port_texts(s, m.graph.outputs()));
+    if (auto dimensions = dimension_texts(m); !dimensions.empty()) {
+        add("dimensions", "Dimensions", dimensions);
+    }
     add("ops", "Ops", s.rows.rows.size(), Show::count,
         m.functions.empty() ? ""
                             : fmt::format("with the bodies of {} functions", m.functions.size()));

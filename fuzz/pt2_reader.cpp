@@ -1,0 +1,66 @@
+// Reads arbitrary bytes as an archive of torch.export; what does not begin like an archive is taken
+// as a program, a list of weights and a file of elements, with zero bytes between, and put into
+// one. What can be read must verify.
+#include <cstdint>
+#include <cstdlib>
+#include <span>
+#include <string>
+
+#include "formats/pt2/reader.h"
+#include "trocar/error.h"
+#include "util/test_zip.h"
+
+namespace {
+
+using namespace trocar;
+
+void require(bool holds) {
+    if (!holds) {
+        std::abort();
+    }
+}
+
+void check(const Graph& graph) {
+    require(graph.verify().empty());
+    for (const auto id : graph.ops()) {
+        for (const auto& body : graph.op(id).subgraphs()) {
+            check(*body);
+        }
+    }
+    for (const auto id : graph.tensors()) {
+        const auto& constant = graph.tensor(id).constant;
+        if (constant) {
+            try {
+                constant->bytes();
+            } catch (const Error& e) {
+                require(e.fault() == Fault::input || e.fault() == Fault::unsupported);
+            }
+        }
+    }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    std::string bytes(reinterpret_cast<const char*>(data), size);
+    if (!bytes.starts_with("PK")) {
+        const auto first = std::min(bytes.find('\0'), bytes.size());
+        const auto second = std::min(bytes.find('\0', first + 1), bytes.size());
+        const auto weights =
+            bytes.substr(std::min(first + 1, bytes.size()), second - std::min(first + 1, second));
+        bytes =
+            TestZip()
+                .add("m/data/weights/weight_0", bytes.substr(std::min(second + 1, bytes.size())))
+                .add("m/data/weights/model_weights_config.json", weights)
+                .add("m/models/model.json", bytes.substr(0, first))
+                .add("m/archive_format", "pt2")
+                .bytes();
+    }
+    try {
+        const auto model = pt2::read_pt2(std::as_bytes(std::span(bytes)), nullptr, "");
+        check(model.graph);
+    } catch (const Error& e) {
+        require(e.fault() == Fault::input || e.fault() == Fault::unsupported);
+    }
+    return 0;
+}

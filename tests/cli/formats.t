@@ -1,0 +1,56 @@
+# Models of other ecosystems than ONNX. No engine runs their ops: shapes are those the files declare.
+
+$ cp "$TROCAR_SOURCE"/tests/formats/pt2/*.pt2 "$TROCAR_SOURCE"/tests/formats/mxnet/n* .
+
+$ trocar summary transformer.pt2 --shape s52=4
+Model
+  File              transformer.pt2
+  Size              71.1 KiB
+  Format            pt2
+  IR version        8
+  Opsets            aten 10
+  Producer          torch 2.15.0...
+  Inputs            tokens: i64[s52,6] → 4x6
+  Outputs           linear_8: f32[s52,6,16] → 4x6x16
+  Dimensions        s52 from 2 to 64
+  Ops               35
+  Shapes            declared in the file, with s52=4
+
+Layer                           ×   Type                    Output                   Params     MACs
+────────────────────────────────────────────────────────────────────────────────────────────────────
+sym_size_int_1                      sym_size                i64 scalar                    –        –
+embed                               embedding               4x6x8                       128        –
+add                                 add                     4x6x8                        48        –
+blocks                                                      4x6x8                     1,744  41.47 k
+└─ blocks.[0-1]                 ×2                          4x6x8                     1,744  41.47 k
+   ├─ norm1                     ×2  layer_norm              4x6x8                        32        –
+   ├─ qkv                       ×2  linear                  4x6x24                      432  9.216 k
+...
+norm                                layer_norm              4x6x8                        16        –
+head                                linear                  4x6x16                        –  3.072 k
+────────────────────────────────────────────────────────────────────────────────────────────────────
+total                               35 ops                                            1,936  44.54 k
+...
+nothing was run: ...
+
+$ trocar summary state.pt2 --no-run | grep updates
+  Outputs           add: i64[] (updates buffer 'steps')
+                    getitem_3: f32[3] (updates buffer 'norm.running_mean')
+                    getitem_4: f32[3] (updates buffer 'norm.running_var')
+                    add_2: i64[] (updates buffer 'norm.num_batches_tracked')
+                    add_1: f32[] (updates input 'log')
+
+$ trocar summary cnn.pt2 --no-run --select conv2d | sed -n '/^Layer/,/^total/p'
+Layer ... Type ... Attributes ... Output ... Params ... MACs ...
+───...
+conv2d ... conv2d ... k3×3 s2 p1 ... 2x8x4x4 ... 216 ... 6.912 k ...
+conv2d_1 ... conv2d ... k1×1 ... 2x4x4x4 ... 36 ... 1.024 k ...
+conv2d_2 ... conv2d ... k3×3 p1 g4 ... 2x4x4x4 ... 76 ... 2.304 k ...
+───...
+selected ...
+total ...
+
+$ head -c 20000 cnn.pt2 > cut.pt2; trocar summary cut.pt2
+trocar: 'cut.pt2': the directory of the archive is missing: is the file complete?
+[exit 3]
+
