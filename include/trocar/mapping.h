@@ -55,6 +55,7 @@ struct RuleCheck {
     std::string rule;
     std::string what;  // "padding SAME, x f32[1,5,5,3]"
     bool passed = false;
+    bool tried = true;      // false: the rule says why it cannot be
     double difference = 0;  // largest, relative to the largest element
     std::string why;        // it failed, or could not be tried
 };

@@ -19,6 +19,20 @@ std::string Builder::fresh_name(const std::string& stem) const {
     return name;
 }
 
+std::string Builder::unused(const std::string& stem) {
+    auto name = stem;
+    for (int i = 2; !op_names_.insert(name).second; ++i) {
+        name = fmt::format("{}_{}", stem, i);
+    }
+    return name;
+}
+
+void Builder::rename(OpId op, const std::string& name) {
+    if (op_names_.insert(name).second) {
+        target_.rename(op, name);
+    }
+}
+
 TensorId Builder::constant(const Constant& value, const std::string& stem) {
     const auto& name = source_.op(match_->ops.back()).outputs;
     const auto base = name.empty() || name[0] == TensorId::none
@@ -38,7 +52,7 @@ std::vector<TensorId> Builder::append(OpSpec spec, std::size_t count) {
         spec.outputs.push_back(
             target_.add_tensor(fresh_name(fmt::format("{}/{}", base, spec.type)), {}));
     }
-    spec.name = fmt::format("{}/{}", anchor.name.empty() ? base : anchor.name, spec.type);
+    spec.name = unused(fmt::format("{}/{}", anchor.name.empty() ? base : anchor.name, spec.type));
     spec.origin = anchor.origin;
     spec.metadata = {
         {"source", fmt::format("{} '{}'", anchor.type, anchor.name.empty() ? base : anchor.name)}};

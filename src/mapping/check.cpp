@@ -43,6 +43,10 @@ public:
 
     Model make() {
         model_.dialect = file_.from;
+        if (file_.from == "onnx") {
+            model_.opsets = {{"", 21}};
+            model_.ir_version = 10;
+        }
         auto& graph = model_.graph;
         graph.name = rule_.name;
         for (std::size_t i = 0; i < rule_.match.size(); ++i) {
@@ -322,9 +326,16 @@ RuleCheck check(const RuleFile& file, const Rule& rule, const RuleTest& test, co
     result.what = which.text;
     try {
         CaseModel builder(file, rule, test, which, options.seed);
-        const auto model = builder.make();
+        auto model = builder.make();
         const auto inputs = builder.take_inputs();
         const auto expected = run(from, model, inputs);
+        // What the rule may ask of its outputs.
+        for (std::size_t i = 0; i < expected.size(); ++i) {
+            const auto output = model.graph.outputs()[i];
+            if (expected[i].is_tensor()) {
+                model.graph.set_type(output, type_of(expected[i]));
+            }
+        }
         const auto mapped = map_model(model, file.to, {.rules = options.rules});
         for (const auto& op : mapped.ops) {
             if (op.state == MappedOp::State::impossible) {
@@ -372,14 +383,19 @@ std::vector<RuleCheck> check_rules(const std::string& from, const std::string& t
                 continue;
             }
             if (rule->tests.empty()) {
-                all.push_back({rule->name, "", false, 0, "it has no test"});
+                RuleCheck none;
+                none.rule = rule->name;
+                none.tried = false;
+                none.passed = !rule->untested.empty();
+                none.why = rule->untested.empty() ? "it has no test" : rule->untested;
+                all.push_back(std::move(none));
             }
             for (const auto& test : rule->tests) {
                 for (const auto& which : mapping::cases(file, test)) {
                     all.push_back(
                         source && target
                             ? mapping::check(file, *rule, test, which, *source, *target, options)
-                            : RuleCheck{rule->name, which.text, false, 0, missing});
+                            : RuleCheck{.rule = rule->name, .what = which.text, .why = missing});
                 }
             }
         }

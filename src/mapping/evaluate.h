@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,7 @@ public:
     // Appends an op with `count` new outputs.
     std::vector<TensorId> append(OpSpec spec, std::size_t count);
     std::string fresh_name(const std::string& stem) const;
+    void rename(OpId op, const std::string& name);  // unless another has the name
 
     // From here on everything that is made can be taken back.
     void begin(const Match& match);
@@ -52,12 +54,14 @@ public:
 
 private:
     TensorId dequantized(TensorId source);
+    std::string unused(const std::string& stem);  // for an op
     void add_quantization(OpSpec& spec, const Tensor& tensor, const Quantization& how);
 
     const Graph& source_;
     Graph& target_;
     const RuleFile& own_;
     const RuleFile* rules_;
+    std::set<std::string> op_names_;
     std::map<TensorId, TensorId> made_;
     std::map<TensorId, TensorId> real_;  // of quantised tensors
     // Since `begin`.

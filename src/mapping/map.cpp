@@ -139,6 +139,13 @@ private:
             note(op, MappedOp::State::mapped, "as it is", "");
             return;
         }
+        const auto& inputs = source_.op(op).inputs;
+        if (std::any_of(inputs.begin(), inputs.end(), [&](TensorId id) {
+                return id != TensorId::none && !builder_.has(id) && !source_.tensor(id).constant;
+            })) {
+            note(op, MappedOp::State::impossible, "", "it reads what cannot be mapped");
+            return;
+        }
         std::string reasons;
         for (const auto& choice : of(op)) {
             if (choice.rule->match.size() > 1) {
@@ -178,7 +185,7 @@ private:
         if (!builder_.made_ops().empty()) {
             const auto& name = source_.op(match.ops.back()).name;
             if (!name.empty()) {
-                result_.model.graph.rename(builder_.made_ops().back(), name);
+                builder_.rename(builder_.made_ops().back(), name);
             }
         }
         return true;
@@ -204,7 +211,7 @@ private:
                 // Passed on, and another quantisation: through real numbers.
                 made = builder_.tensor(tensor->source, false);
             } else {
-                builder_.set(source, builder_.tensor(tensor->source, true));
+                builder_.set(source, builder_.tensor(tensor->source, rule.raw));
                 return;
             }
         }
@@ -273,6 +280,12 @@ private:
 
 }  // namespace mapping
 
+namespace {
+
+constexpr std::int64_t onnx_ir_version = 10;  // that knows the newest op set rules write
+
+}  // namespace
+
 bool Mapped::complete() const {
     return std::none_of(ops.begin(), ops.end(),
                         [](const MappedOp& op) { return op.state == MappedOp::State::impossible; });
@@ -289,6 +302,7 @@ Mapped map_model(const Model& model, const std::string& dialect, const MapOption
     target.doc = model.doc;
     target.metadata = model.metadata;
     target.opsets = {{"", files.back().version}};
+    target.ir_version = dialect == "onnx" ? onnx_ir_version : 0;
     mapping::Mapper(model.graph, model.dialect, files, mapped).run();
     std::sort(mapped.ops.begin(), mapped.ops.end(),
               [&](const MappedOp& a, const MappedOp& b) { return model.graph.before(a.op, b.op); });

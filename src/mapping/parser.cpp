@@ -203,6 +203,12 @@ private:
         while (!take("}")) {
             if (take_word("match")) {
                 made->match.push_back(matched_op());
+            } else if (take_word("untested")) {
+                if (here().kind != Token::Kind::text) {
+                    fail_here("a reason in quotes");
+                }
+                made->untested = next().text;
+                expect(";");
             } else if (take_word("test")) {
                 made->tests.push_back(test());
             } else {

@@ -93,6 +93,7 @@ struct Rule {
     bool raw = false;              // reads quantised tensors as the integers they are
     std::vector<Statement> body;
     std::vector<RuleTest> tests;
+    std::string untested;  // why it has none
 };
 
 struct Definition {

@@ -59,8 +59,10 @@ Report check(const Options& options, Context& context) {
                 .rows = {},
                 .note = {}};
     std::size_t failed = 0;
+    std::size_t untried = 0;
     double worst = 0;
     for (const auto& one : checks) {
+        untried += one.passed && !one.tried ? 1 : 0;
         worst = std::max(worst, one.difference);
         if (!one.passed) {
             ++failed;
@@ -70,7 +72,11 @@ Report check(const Options& options, Context& context) {
     Section section{.key = "rules", .title = "Rules tried on both sides", .scalars = {}};
     section.scalars.push_back({"cases", "Cases", std::uint64_t{checks.size()}, Show::count, ""});
     section.scalars.push_back(
-        {"passed", "Passed", std::uint64_t{checks.size() - failed}, Show::count, ""});
+        {"passed", "Passed", std::uint64_t{checks.size() - failed - untried}, Show::count, ""});
+    if (untried > 0) {
+        section.scalars.push_back(
+            {"untried", "Cannot be tried", std::uint64_t{untried}, Show::count, ""});
+    }
     section.scalars.push_back({"difference", "Largest difference", worst, Show::plain,
                                "relative to the largest element"});
     report.sections.push_back(std::move(section));
