@@ -124,7 +124,8 @@ TEST_F(Mapping, SaysWhyAnOpIsNotMapped) {
             {z});
     EXPECT_FALSE(mapped.complete());
     EXPECT_EQ(fate(mapped, 0), "! it scales by 3");
-    EXPECT_EQ(fate(mapped, 1), "! no rule maps OTHER");
+    EXPECT_EQ(fate(mapped, 1), "! it reads what cannot be mapped");
+    EXPECT_EQ(fate(mapped, 2), "! no rule maps OTHER");
     EXPECT_THAT(ops(mapped), testing::IsEmpty());
 }
 
