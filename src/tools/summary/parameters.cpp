@@ -37,9 +37,10 @@ Found trace(const Scope& scope, TensorId at) {
         }
         if (op.type == "DequantizeLinear") {
             found.dequantize = t.producer;
-        } else if (op.type == "Transpose") {
+        } else if (op.type == "Transpose" || op.type == "TRANSPOSE") {
             found.transposed = !found.transposed;
-        } else if (op.type != "Cast" && op.type != "CastLike" && op.type != "Identity") {
+        } else if (op.type != "Cast" && op.type != "CastLike" && op.type != "Identity" &&
+                   op.type != "CAST" && op.type != "DEQUANTIZE" && op.type != "DENSIFY") {
             found.reshaped = true;
         }
         at = op.inputs[0];
