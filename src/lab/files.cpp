@@ -9,6 +9,7 @@
 #include "trocar/version.h"
 #include "util/files.h"
 #include "util/sha256.h"
+#include "util/text.h"
 
 namespace trocar::lab {
 
@@ -117,6 +118,24 @@ std::string lab_json(const Lab& lab, const SplitOptions& options) {
     return text_of(json);
 }
 
+std::string model_file(std::string_view format, std::string_view stem) {
+    const auto* found = find_format(format);
+    const auto suffix = found != nullptr && found->encode != nullptr
+                            ? split(found->suffixes, ' ').front()
+                            : ".onnx";
+    return fmt::format("{}{}", stem, suffix);
+}
+
+fs::path model_in(const fs::path& folder) {
+    for (const auto* format : formats()) {
+        std::error_code ignored;
+        if (format->encode != nullptr && fs::exists(folder / model_file(format->name), ignored)) {
+            return folder / model_file(format->name);
+        }
+    }
+    return folder / model_file("onnx");
+}
+
 std::string layer_json(const Lab& lab, const LabLayer& layer) {
     Json json;
     json["trocar_layer"] = schema;
@@ -127,7 +146,14 @@ std::string layer_json(const Lab& lab, const LabLayer& layer) {
     json["ops"] = layer.ops;
     json["of"] = {{"model", lab.model}, {"sha256", lab.model_sha256}};
     json["golden"] = {{"engine", lab.engine}, {"seed", lab.seed}};
-    json["model"] = {{"file", model_file}, {"sha256", layer.model_sha256}};
+    std::string file = model_file("onnx");
+    for (const auto* format : formats()) {
+        if (format->encode != nullptr &&
+            fs::path(lab.model).extension() == fs::path(model_file(format->name)).extension()) {
+            file = model_file(format->name);
+        }
+    }
+    json["model"] = {{"file", file}, {"sha256", layer.model_sha256}};
     auto& tolerances = json["tolerance"] = Json::object();
     for (const auto& [output, tolerance] : layer.tolerances) {
         tolerances[output] = {{"rtol", tolerance.rtol}, {"atol", tolerance.atol}};

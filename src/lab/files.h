@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 #include "trocar/error.h"
 #include "trocar/lab.h"
@@ -13,7 +14,10 @@ namespace trocar::lab {
 inline constexpr int schema = 1;
 inline constexpr const char* manifest_file = "manifest.json";
 inline constexpr const char* error_file = "error.txt";
-inline constexpr const char* model_file = "model.onnx";
+// "model.onnx": the name of a file for a part of a model of this format.
+std::string model_file(std::string_view format, std::string_view stem = "model");
+// The one that is in a folder.
+std::filesystem::path model_in(const std::filesystem::path& folder);
 inline constexpr const char* results_folder = "results";
 inline constexpr const char* result_file = "result.json";
 

@@ -79,7 +79,7 @@ private:
         if (!layer_.error.empty()) {
             throw Error(Fault::input, fmt::format("there is no layer to run: {}", layer_.error));
         }
-        const auto model = folder_ / lab::model_file;
+        const auto model = lab::model_in(folder_);
         std::error_code ignored;
         if (!fs::exists(model, ignored)) {
             throw Error(Fault::input, fmt::format("'{}' is missing", model.string()));
@@ -117,7 +117,7 @@ private:
 
     void run_engine(const std::vector<std::vector<Value>>& given) {
         const auto& side = options_.side;
-        const auto path = folder_ / lab::model_file;
+        const auto path = lab::model_in(folder_);
         Isolated process(
             [&](const Log& log) -> Isolated::Work {
                 auto engine_options = side.engine;
@@ -188,7 +188,7 @@ private:
             fs::remove_all(work);
             fs::create_directories(work / "outputs");
             fs::create_directories(work / "inputs");
-            const lab::CommandFiles files{fs::absolute(folder_ / lab::model_file).string(),
+            const lab::CommandFiles files{fs::absolute(lab::model_in(folder_)).string(),
                                           (work / "inputs").string(), (work / "outputs").string()};
             give_inputs(sample, given, work / "inputs");
             auto run = lab::run_on_files(options_.side, files, {});

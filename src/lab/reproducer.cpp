@@ -115,7 +115,7 @@ print("they differ" if differs else "they agree")
 sys.exit(1 if differs else 0)
 )py";
 
-Json side_json(const SideOptions& side, const std::string& label, const char* model) {
+Json side_json(const SideOptions& side, const std::string& label, const std::string& model) {
     Json json;
     json["kind"] = side.command.empty() ? side.engine.name : "command";
     json["label"] = label;
@@ -163,16 +163,18 @@ void write_all(const Bisection& bisection, const SideOptions& reference, const S
                     "name a new folder for the reproducer");
     }
     fs::create_directories(folder, failed);
-    save(bisection.reference_model, folder / "model.onnx", {.external = ExternalPolicy::inlined});
-    save(bisection.other_model, folder / "other.onnx", {.external = ExternalPolicy::inlined});
-    const bool same = read_file(folder / "model.onnx") == read_file(folder / "other.onnx");
+    const auto first = lab::model_file(bisection.reference_model.dialect);
+    const auto second_file = lab::model_file(bisection.other_model.dialect, "other");
+    save(bisection.reference_model, folder / first, {.external = ExternalPolicy::inlined});
+    save(bisection.other_model, folder / second_file, {.external = ExternalPolicy::inlined});
+    const bool same = read_file(folder / first) == read_file(folder / second_file);
     if (same) {
-        fs::remove(folder / "other.onnx", failed);
+        fs::remove(folder / second_file, failed);
     }
-    const char* other = same ? "model.onnx" : "other.onnx";
+    const auto& other = same ? first : second_file;
     const auto inputs = in_order(bisection.reference_model, bisection.inputs);
     Json about;
-    about["sides"] = {side_json(reference, bisection.sides[0], "model.onnx"),
+    about["sides"] = {side_json(reference, bisection.sides[0], first),
                       side_json(second, bisection.sides[1], other)};
     about["input_files"] = write_values(inputs, folder / "inputs", "input");
     about["output_files"] = write_values(bisection.reference, folder / "reference", "output");
@@ -204,12 +206,13 @@ void write_all(const Bisection& bisection, const SideOptions& reference, const S
                             tensor.reason.empty() ? "agrees" : tensor.reason);
     }
     text += fmt::format(
-        "\n`model.onnx`{} is the smallest part that shows it, `inputs/` what it is given, "
+        "\n`{}`{} is the smallest part that shows it, `inputs/` what it is given, "
         "`reference/` and `found/` what came of it.\n\nWithout Trocar:\n\n    python3 "
-        "reproduce.py\n\nWith it:\n\n    trocar compare model.onnx{} {} {} --by segment --cut all "
+        "reproduce.py\n\nWith it:\n\n    trocar compare {}{} {} {} --by segment --cut all "
         "--all{}\n",
-        same ? "" : " (and `other.onnx` for the second side)", same ? "" : " --against other.onnx",
-        side_option(reference), side_option(second), given);
+        first, same ? "" : fmt::format(" (and `{}` for the second side)", second_file), first,
+        same ? "" : fmt::format(" --against {}", second_file), side_option(reference),
+        side_option(second), given);
     write_file(folder / "README.md", text);
 }
 

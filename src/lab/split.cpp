@@ -23,7 +23,6 @@ namespace {
 namespace fs = std::filesystem;
 using lab::error_file;
 using lab::manifest_file;
-using lab::model_file;
 
 void write(const fs::path& path, std::string_view text) {
     FileWriter writer(path);
@@ -229,9 +228,8 @@ private:
                 }
             }
         }
-        const auto* onnx = find_format("onnx");
-        const auto encoded = onnx->encode(model, {});
-        write(folder / model_file, encoded.bytes);
+        const auto encoded = find_format(model.dialect)->encode(model, {});
+        write(folder / lab::model_file(model.dialect), encoded.bytes);
         layer.model_sha256 = sha256_of(encoded.bytes);
         const auto length = reduction_length(chain_, part, first);
         for (const auto id : part.outputs) {

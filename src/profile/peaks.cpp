@@ -25,10 +25,10 @@ double fastest(int rounds, Work&& work) {
     return least;
 }
 
-Model product_of_matrices() {
+Model product_of_matrices(const std::string& dialect) {
     Model model;
-    model.format = "onnx";
-    model.dialect = "onnx";
+    model.format = dialect;
+    model.dialect = dialect;
     model.ir_version = 8;
     model.opsets = {{"", 17}};
     model.graph.name = "peak";
@@ -36,15 +36,18 @@ Model product_of_matrices() {
     const auto a = model.graph.add_input("a", type);
     const auto b = model.graph.add_input("b", type);
     const auto c = model.graph.add_tensor("c", type);
-    model.graph.append({.type = "MatMul", .inputs = {a, b}, .outputs = {c}});
+    model.graph.append({.type = dialect == "tflite" ? "BATCH_MATMUL" : "MatMul",
+                        .inputs = {a, b},
+                        .outputs = {c}});
     model.graph.set_outputs({c});
     return model;
 }
 
 double peak_flops(Engine& engine) {
     const Shape shape{matrix, matrix};
+    const auto& dialects = engine.info().can.dialects;
     profiling::Runner runner(
-        engine.compile(product_of_matrices(), {}),
+        engine.compile(product_of_matrices(dialects.empty() ? "onnx" : dialects.front()), {}),
         {{"a", Value::tensor(DType::f32, shape)}, {"b", Value::tensor(DType::f32, shape)}});
     runner.run();
     const auto work = 2.0 * static_cast<double>(matrix * matrix * matrix);

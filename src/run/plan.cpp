@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "trocar/session.h"
+#include "util/elements.h"
 
 namespace trocar {
 
@@ -53,6 +54,36 @@ const Constant* value_of(const Op& op, std::deque<Constant>& made) {
     return nullptr;
 }
 
+Constant widened(const Constant& from) {
+    return Constant::lazy(DType::f32, from.shape(), [from] {
+        std::vector<double> numbers(from.element_count());
+        decode(from.dtype(), from.bytes(), 0, numbers);
+        std::vector<std::byte> bytes(byte_size(DType::f32, numbers.size()));
+        encode(DType::f32, numbers, 0, bytes);
+        return bytes;
+    });
+}
+
+Constant plain(const Constant& from) {
+    return Constant::lazy(from.dtype(), from.shape(), [from] {
+        const auto bytes = from.bytes();
+        return std::vector<std::byte>(bytes.begin(), bytes.end());
+    });
+}
+
+// Models of TensorFlow Lite store weights in half precision, or sparse, and an op tells so. What it
+// gives is known without a run, and kernels that want constants as weights get them.
+const Constant* unpacked(const Op& op, const Constant* from, std::deque<Constant>& made) {
+    if (from == nullptr || !op.domain.empty() || from->is_sparse()) {
+        return nullptr;
+    }
+    if (op.type == "DEQUANTIZE" && from->dtype() == DType::f16) {
+        return &made.emplace_back(widened(*from));
+    }
+    return op.type == "DENSIFY" && bits(from->dtype()) >= 8 ? &made.emplace_back(plain(*from))
+                                                            : nullptr;
+}
+
 // An op is run in the earliest segment that its inputs allow: what does not depend on a cut is not
 // parted by it. Segments 2k and 2k + 1 belong to the k-th op that is cut at: a cut after it leaves
 // it in the first with what comes before, a cut around it puts it alone into the second. So no two
@@ -79,7 +110,13 @@ public:
 
 private:
     const Constant* fold(const Op& op) {
-        if (model_.dialect != "onnx" || op.outputs.size() != 1) {
+        if (op.outputs.size() != 1) {
+            return nullptr;
+        }
+        if (model_.dialect == "tflite" && op.inputs.size() == 1 && op.inputs[0] != TensorId::none) {
+            return unpacked(op, plan_.constants[index(op.inputs[0])], plan_.made);
+        }
+        if (model_.dialect != "onnx") {
             return nullptr;
         }
         if (is_standard(op, "Constant")) {

@@ -58,10 +58,15 @@ $ trocar convert models/lstm.onnx nowhere/
 trocar: there is no folder 'nowhere/'
 [exit 2]
 
-$ trocar convert models/lstm.onnx out.tflite
-trocar: the suffix of 'out.tflite' names no model format that can be written
-  hint: known: onnx (.onnx .pb)
+$ trocar convert models/lstm.onnx out.model
+trocar: the suffix of 'out.model' names no model format that can be written
+  hint: known: onnx (.onnx .pb), tflite (.tflite)
 [exit 2]
+
+$ trocar convert models/lstm.onnx out.tflite
+trocar: 'out.tflite' would be a model of the format 'tflite', but the model is 'onnx'
+  hint: models are written in the format they were read from
+[exit 3]
 
 $ trocar convert models/lstm.onnx nowhere/out.onnx
 trocar: cannot create 'nowhere/out.onnx': No such file or directory

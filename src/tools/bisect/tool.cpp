@@ -28,7 +28,7 @@ struct Options {
 std::pair<SideOptions, SideOptions> sides_of(const Options& options, Context& context) {
     auto texts = context.engines();
     if (texts.empty()) {
-        texts.emplace_back("onnxruntime");
+        texts.push_back(context.engine_options().name);
     }
     for (const auto& command : options.commands) {
         texts.push_back("command:" + command);
@@ -96,8 +96,8 @@ Section result_section(const Bisection& found) {
 }
 
 Report run(const Options& options, Context& context) {
-    const auto [first, second] = sides_of(options, context);
     auto model = context.load(options.model);
+    const auto [first, second] = sides_of(options, context);
     inline_functions(model);
     std::optional<Model> other;
     if (!options.against.empty()) {

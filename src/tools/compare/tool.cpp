@@ -39,11 +39,11 @@ std::vector<Side> open_sides(const Options& options, const Chain& chain, const M
                              Context& context, bool keep) {
     auto texts = context.engines();
     if (other != nullptr && texts.size() < 2) {
-        const std::string first = texts.empty() ? "onnxruntime" : texts.front();
+        const std::string first = texts.empty() ? context.engine_options().name : texts.front();
         texts = {first, first};
     }
     if (texts.empty() && !options.commands.empty()) {
-        texts = {"onnxruntime"};
+        texts = {context.engine_options().name};
     }
     for (const auto& command : options.commands) {
         texts.push_back("command:" + command);

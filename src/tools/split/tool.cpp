@@ -69,8 +69,8 @@ Report run(const Options& options, Context& context) {
     std::vector<std::string> notes;
     const auto sets = make_sets(model, options.sets, context.seed(), notes);
     const auto texts = context.engines();
-    auto side_options =
-        parse_side(texts.empty() ? "onnxruntime" : texts.front(), context.engine_options());
+    auto side_options = parse_side(texts.empty() ? context.engine_options().name : texts.front(),
+                                   context.engine_options());
     set_limits(side_options, options.limits);
     Side side(chain, side_options, {}, sets.size() > 1);
     const auto lab = split(chain, parts, side, sets, how);
