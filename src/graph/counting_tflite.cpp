@@ -339,9 +339,9 @@ Passing tflite_passing(const Op& op) {
         Passing passing;
     };
     static constexpr Entry entries[] = {
-        {"CAST", Passing::unchanged},         {"DENSIFY", Passing::unchanged},
-        {"DEQUANTIZE", Passing::dequantized}, {"EXPAND_DIMS", Passing::reshaped},
-        {"RESHAPE", Passing::reshaped},       {"SQUEEZE", Passing::reshaped},
+        {"CAST", Passing::unchanged},       {"DENSIFY", Passing::unchanged},
+        {"DEQUANTIZE", Passing::unchanged}, {"EXPAND_DIMS", Passing::reshaped},
+        {"RESHAPE", Passing::reshaped},     {"SQUEEZE", Passing::reshaped},
         {"TRANSPOSE", Passing::transposed},
     };
     for (const Entry& entry : entries) {

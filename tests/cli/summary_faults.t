@@ -56,7 +56,7 @@ total  1 op                     –  –      6  24 B     24 B   0.125
 
 $ trocar summary models/resnet18.onnx --engine onnxruntime:/nowhere | sed -n '/Shapes/p'
 trocar: warning: nothing was run, shapes are those the file declares: there is no ONNX Runtime at ...
-  Shapes            declared in the file
+  Shapes            declared in the file, with batch=1
 
 $ trocar summary models/resnet18.onnx --no-run --no-weights --json | python3 -c "
 > import json, sys
