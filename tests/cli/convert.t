@@ -64,8 +64,8 @@ trocar: the suffix of 'out.model' names no model format that can be written
 [exit 2]
 
 $ trocar convert models/lstm.onnx out.tflite
-trocar: 'out.tflite' would be a model of the format 'tflite', but the model is 'onnx'
-  hint: models are written in the format they were read from
+trocar: the inputs do not fit the model: ... must be given...
+  hint: sizes are given with --shape time=1 --shape batch=1
 [exit 3]
 
 $ trocar convert models/lstm.onnx nowhere/out.onnx

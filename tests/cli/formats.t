@@ -10,11 +10,13 @@ Model
   IR version        8
   Opsets            aten 10
   Producer          torch 2.15.0...
+  Metadata          schema version: 8.20
+...
   Inputs            tokens: i64[s52,6] → 4x6
   Outputs           linear_8: f32[s52,6,16] → 4x6x16
   Dimensions        s52 from 2 to 64
   Ops               35
-  Shapes            declared in the file, with s52=4
+  Shapes            from a run on onnxruntime ...
 
 Layer                           ×   Type                    Output                   Params     MACs
 ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -31,7 +33,6 @@ head                                linear                  4x6x16              
 ────────────────────────────────────────────────────────────────────────────────────────────────────
 total                               35 ops                                            1,936  44.54 k
 ...
-nothing was run: ...
 
 $ trocar summary state.pt2 --no-run | grep updates
   Outputs           add: i64[] (updates buffer 'steps')

@@ -7,8 +7,8 @@ Tools
   bisect      Find the first layer that makes two engines or models differ
   compare     Run a model on several engines and say for each layer whether they
               agree
-  convert     Read a model and write it back, with its external data where you
-              want it
+  convert     Write a model in another format, or back with its external data
+              where you want it
 ...
 
 About trocar itself

@@ -12,8 +12,12 @@ trocar: engine option kernels=fast is unknown
 [exit 2]
 
 $ trocar run .deps/models/face_short.tflite --fill random --engine onnxruntime
-trocar: ONNX Runtime takes models of the dialect 'onnx', not 'tflite'
-[exit 3]
+Inputs
+...
+Outputs
+...
+regressors ... 1x896x16 ...
+...
 
 $ trocar run .deps/models/nmp.tflite --fill random
 trocar: input 'serving_default_input_2:0' (f32[?,43844,1]): dimension 0 must be given

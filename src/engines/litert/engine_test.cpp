@@ -144,7 +144,7 @@ TEST_F(LtEngine, SaysWhyItCannotCompile) {
     EXPECT_THAT(failure([] { run(seed("texts"), {number(DType::i32, {1}, 0)}); }),
                 HasSubstr("string"));
     Model other = seed("add");
-    other.dialect = "onnx";
+    other.dialect = "caffe";
     EXPECT_THAT(failure([&] { run(other, {ones({1, 4})}); }), HasSubstr("dialect"));
 }
 

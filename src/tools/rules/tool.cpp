@@ -23,14 +23,15 @@ struct Options {
 Report list(Context&) {
     Report report;
     report.tool = "rules list";
-    Table table{.key = "mappings",
-                .title = "Rules",
-                .columns = {{.key = "from", .title = "From"},
-                            {.key = "to", .title = "To"},
-                            {.key = "ops", .title = "Ops", .show = Show::count},
-                            {.key = "types", .title = "Types", .optional = 1}},
-                .rows = {},
-                .note = {}};
+    Table table{
+        .key = "mappings",
+        .title = "Rules",
+        .columns = {{.key = "from", .title = "From"},
+                    {.key = "to", .title = "To"},
+                    {.key = "ops", .title = "Ops", .show = Show::count},
+                    {.key = "types", .title = "Types", .show = Show::plain, .hidden = true}},
+        .rows = {},
+        .note = {}};
     for (const auto& one : mappings()) {
         table.rows.push_back({.cells = {one.from, one.to, std::uint64_t{one.types.size()},
                                         Cell(fmt::format("{}", fmt::join(one.types, " ")))}});
