@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include "formats/pt2/graph_reader.h"
 #include "formats/pt2/types.h"

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "formats/pt2/origin.h"
 #include "formats/pt2/symbolic.h"
 #include "formats/pt2/types.h"

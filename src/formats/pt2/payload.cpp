@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <cstring>
+#include <nlohmann/json.hpp>
 
 namespace trocar::pt2 {
 

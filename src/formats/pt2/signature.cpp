@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "trocar/error.h"
 
 namespace trocar::pt2 {
