@@ -312,10 +312,11 @@ bool contains(const List& list, std::string_view type) {
 
 }  // namespace
 
-// Its builtin ops are in capitals, those of ONNX are not, but for two that both have: there the
-// options tell.
+// Its builtin ops are in capitals, those of ONNX are not, but for a few. Of the two that both have
+// the options tell.
 bool is_tflite(const Op& op) {
-    if (!op.domain.empty()) {
+    static constexpr std::string_view of_onnx[] = {"DFT", "GRU", "LRN", "STFT"};
+    if (!op.domain.empty() || contains(of_onnx, op.type)) {
         return false;
     }
     if (op.type == "LSTM" || op.type == "RNN") {
