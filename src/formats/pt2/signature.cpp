@@ -19,7 +19,9 @@ void Signature::add_inputs(GraphReader& reader) {
     std::size_t number = 0;
     for (const auto& spec : place_.list(signature_, "input_specs")) {
         const auto inside = place_.in(fmt::format("input {}", number));
-        const auto [kind, value] = inside.choice(spec);
+        const auto choice = inside.choice(spec);
+        const auto& kind = choice.kind;
+        const auto* value = choice.value;
         const auto argument = [&] { return inside.text(inside.member(*value, "arg"), "name"); };
         if (kind == "user_input") {
             const auto& arg = inside.member(*value, "arg");
