@@ -167,11 +167,16 @@ TEST_F(LtEngine, GivesInputsAndConstantsThatAreOutputs) {
     EXPECT_THAT(outputs[3].as<float>(), ElementsAre(2, 2, 2, 2));
 }
 
+// LiteRT counts in microseconds and leaves out what takes none: an op that takes some.
 TEST_F(LtEngine, TimesOps) {
-    const auto program =
-        open_engine(options_of("builtin"))->compile(seed("add"), {.time_kernels = true});
-    const std::vector<Value> inputs{ones({1, 4})};
-    std::vector<Value> outputs(1);
+    const auto path = fs::path(TROCAR_SOURCE_DIR "/.deps/models/face_short.tflite");
+    if (!fs::exists(path)) {
+        GTEST_SKIP() << "the package's models are not there";
+    }
+    const auto model = load(path);
+    const auto program = open_engine(options_of("builtin"))->compile(model, {.time_kernels = true});
+    const std::vector<Value> inputs{ones({1, 128, 128, 3})};
+    std::vector<Value> outputs(2);
     program->run(inputs, outputs);
     program->run(inputs, outputs);
     const auto times = program->take_times();
@@ -179,7 +184,7 @@ TEST_F(LtEngine, TimesOps) {
     std::size_t seen = 0;
     for (const auto& timed : times.runs) {
         for (const auto& kernel : timed.kernels) {
-            EXPECT_EQ(kernel.op, "y");
+            EXPECT_TRUE(model.graph.find_op(kernel.op)) << kernel.op;
             ++seen;
         }
     }

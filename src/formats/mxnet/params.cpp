@@ -162,7 +162,9 @@ private:
         for (const auto& part : parts) {
             const auto bytes = take(byte_size(part.dtype, element_count(part.shape)));
             auto& list = indices.emplace_back(bytes.size() / sizeof(std::int64_t));
-            std::memcpy(list.data(), bytes.data(), bytes.size());
+            if (!bytes.empty()) {
+                std::memcpy(list.data(), bytes.data(), bytes.size());
+            }
         }
         return storage == csr ? from_csr(whole, values, indices)
                               : from_rows(whole, values, indices);
