@@ -125,7 +125,7 @@ Dim read_dim(const JsonPlace& place, const Json& sym_int) {
 
 TensorMeta read_tensor_meta(const JsonPlace& place, const Json& meta) {
     TensorMeta result;
-    const auto layout = place.member(meta, "layout");
+    const auto& layout = place.member(meta, "layout");
     const bool dense = !layout.is_number_integer() || layout.get<std::int64_t>() == strided;
     result.type.kind = dense ? Type::Kind::tensor : Type::Kind::sparse_tensor;
     result.type.dtype = dtype_of(place.integer(place.member(meta, "dtype"), "a tensor's dtype"));
