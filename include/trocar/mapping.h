@@ -41,12 +41,11 @@ Mapped map_model(const Model& model, const std::string& dialect, const MapOption
 struct MappingInfo {
     std::string from;
     std::string to;
-    std::string text;                // of the file
     std::vector<std::string> types;  // of source ops that have a rule
-    bool needs_types = false;        // element types and shapes of all tensors must be known
 };
-const std::vector<MappingInfo>& mappings();
+std::vector<MappingInfo> mappings();
 bool can_map(const std::string& from, const std::string& to);
+// Must element types and shapes of all tensors be known?
 bool needs_types(const std::string& from, const std::string& to);
 
 // A rule tried on both sides: the ops it matches on an engine for the source's dialect, those it

@@ -6,6 +6,7 @@
 #include <queue>
 #include <unordered_map>
 
+#include "graph/op_label.h"
 #include "trocar/error.h"
 
 namespace trocar {
@@ -95,19 +96,6 @@ std::vector<OpId> by_modules(const Graph& graph, const std::vector<OpId>& order,
     return sorted;
 }
 
-std::string op_name(const Graph& graph, OpId id) {
-    const auto& op = graph.op(id);
-    if (!op.name.empty()) {
-        return op.name;
-    }
-    for (const auto output : op.outputs) {
-        if (output != TensorId::none) {
-            return graph.tensor(output).name;
-        }
-    }
-    return op.type;
-}
-
 }  // namespace
 
 Chain::Chain(const Model& model, Order order, std::size_t module_depth) : model_(model) {
@@ -190,8 +178,8 @@ Part Chain::part(std::size_t first, std::size_t last) const {
         part.module.clear();
     }
     part.type = first == last ? start.type : fmt::format("{}…{}", start.type, end.type);
-    part.name = first == last         ? op_name(graph, order_[first])
-                : part.module.empty() ? op_name(graph, order_[last])
+    part.name = first == last         ? op_label(graph, order_[first])
+                : part.module.empty() ? op_label(graph, order_[last])
                                       : part.module;
     return part;
 }

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "graph/op_label.h"
 #include "mapping/evaluate.h"
 
 namespace trocar::mapping {
@@ -52,10 +53,10 @@ std::vector<TensorId> Builder::append(OpSpec spec, std::size_t count) {
         spec.outputs.push_back(
             target_.add_tensor(fresh_name(fmt::format("{}/{}", base, spec.type)), {}));
     }
-    spec.name = unused(fmt::format("{}/{}", anchor.name.empty() ? base : anchor.name, spec.type));
+    const auto label = op_label(source_, match_->ops.back());
+    spec.name = unused(fmt::format("{}/{}", label, spec.type));
     spec.origin = anchor.origin;
-    spec.metadata = {
-        {"source", fmt::format("{} '{}'", anchor.type, anchor.name.empty() ? base : anchor.name)}};
+    spec.metadata = {{"source", fmt::format("{} '{}'", anchor.type, label)}};
     const auto outputs = spec.outputs;
     ops_.push_back(target_.append(std::move(spec)));
     return outputs;

@@ -6,7 +6,9 @@
 #include <optional>
 
 #include "mapping/evaluate.h"
+#include "mapping/match.h"
 #include "mapping/rule_files.h"
+#include "trocar/difference.h"
 #include "trocar/engine.h"
 #include "trocar/error.h"
 #include "trocar/mapping.h"
@@ -79,12 +81,7 @@ private:
 
     void op(const MatchedOp& wanted) {
         OpSpec spec;
-        const auto parts = split(wanted.types[0], '.');
-        spec.type = parts.size() > 1 ? parts[1] : parts[0];
-        spec.overload = parts.size() > 2 ? parts[2] : "";
-        if (parts.size() > 1 && parts[0] != file_.from) {
-            spec.domain = parts[0];
-        }
+        set_type(spec, wanted.types[0], file_.from);
         DType dtype = DType::f32;
         for (const auto& place : wanted.inputs) {
             const auto* given = field(place.name);
@@ -196,9 +193,7 @@ private:
                      : is_float(dtype)       ? 4 * unit - 2
                                        : std::floor(unit * 20) - (range(dtype).low < 0 ? 10 : 0);
         }
-        std::vector<std::byte> bytes(byte_size(dtype, numbers.size()));
-        encode(dtype, numbers, 0, bytes);
-        return Constant::copy(dtype, shape, bytes);
+        return constant_of_numbers(dtype, shape, numbers);
     }
 
     void attributes(const MatchedOp& wanted, OpSpec& spec) const {
@@ -256,21 +251,16 @@ std::vector<Case> cases(const RuleFile& file, const RuleTest& test) {
 
 std::shared_ptr<Engine> engine_of(const std::string& dialect, const RuleCheckOptions& options,
                                   std::string& why) {
-    for (const auto* kind : engine_kinds()) {
-        EngineOptions engine;
-        engine.name = kind->name;
-        engine.search = options.search;
-        engine.threads = 1;
-        for (const auto& found : kind->find(engine)) {
-            const auto& dialects = found.can.dialects;
-            if (found.available && found.name != "reference" &&
-                std::find(dialects.begin(), dialects.end(), dialect) != dialects.end()) {
-                return open_engine(engine);
-            }
-        }
+    EngineOptions engine;
+    engine.name.clear();
+    engine.search = options.search;
+    engine.threads = 1;
+    engine.name = engine_for(dialect, engine);
+    if (engine.name.empty()) {
+        why = fmt::format("there is no engine for {} here", dialect);
+        return nullptr;
     }
-    why = fmt::format("there is no engine for {} here", dialect);
-    return nullptr;
+    return open_engine(engine);
 }
 
 std::vector<trocar::Value> run(Engine& engine, const Model& model,
@@ -297,26 +287,25 @@ double difference(const trocar::Value& a, const trocar::Value& b, std::string& w
                           name(b.dtype()), shape_text(b.shape()));
         return 0;
     }
-    std::vector<double> x(number_count(a.dtype(), element_count(a.shape())));
-    std::vector<double> y(x.size());
-    decode(a.dtype(), a.bytes(), 0, x);
-    decode(b.dtype(), b.bytes(), 0, y);
-    double most = 0;
-    double scale = is_float(a.dtype()) ? 1e-30 : 1;
-    for (std::size_t i = 0; i < x.size(); ++i) {
-        if (std::isnan(x[i]) != std::isnan(y[i])) {
-            why = "one of them is no number";
-            return 0;
-        }
-        if (std::isfinite(x[i]) && std::isfinite(y[i])) {
-            most = std::max(most, std::abs(x[i] - y[i]));
-            scale = is_float(a.dtype()) ? std::max(scale, std::abs(x[i])) : 1;
-        } else if (!std::isnan(x[i]) && x[i] != y[i]) {
-            why = "one of them is infinite";
-            return 0;
+    const auto found = trocar::difference(a, b);
+    if (found.nan_mismatches > 0) {
+        why = "one of them is no number";
+    } else if (found.infinity_mismatches > 0) {
+        why = "one of them is infinite";
+    }
+    if (!why.empty() || found.finite == 0) {
+        return 0;
+    }
+    double scale = 1;
+    if (is_float(a.dtype())) {
+        scale = 1e-30;
+        std::vector<double> numbers(found.count);
+        decode(a.dtype(), a.bytes(), 0, numbers);
+        for (const auto number : numbers) {
+            scale = std::isfinite(number) ? std::max(scale, std::abs(number)) : scale;
         }
     }
-    return most / scale;
+    return found.max_abs / scale;
 }
 
 RuleCheck check(const RuleFile& file, const Rule& rule, const RuleTest& test, const Case& which,
@@ -378,7 +367,7 @@ std::vector<RuleCheck> check_rules(const std::string& from, const std::string& t
     const auto target = mapping::engine_of(to, options, missing);
     std::vector<RuleCheck> all;
     for (const auto& file : files) {
-        for (const auto& rule : file.rules) {
+        for (const auto& rule : file->rules) {
             if (!options.only.empty() && options.only != rule->name) {
                 continue;
             }
@@ -391,10 +380,10 @@ std::vector<RuleCheck> check_rules(const std::string& from, const std::string& t
                 all.push_back(std::move(none));
             }
             for (const auto& test : rule->tests) {
-                for (const auto& which : mapping::cases(file, test)) {
+                for (const auto& which : mapping::cases(*file, test)) {
                     all.push_back(
                         source && target
-                            ? mapping::check(file, *rule, test, which, *source, *target, options)
+                            ? mapping::check(*file, *rule, test, which, *source, *target, options)
                             : RuleCheck{.rule = rule->name, .what = which.text, .why = missing});
                 }
             }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "mapping/rule_files.h"
 #include "trocar/error.h"
 #include "trocar/mapping.h"
 #include "util/text.h"
@@ -22,9 +23,9 @@ class MappedEngine final : public Engine {
 public:
     explicit MappedEngine(std::shared_ptr<Engine> engine)
         : engine_(std::move(engine)), own_(engine_->info().can.dialects), info_(engine_->info()) {
-        for (const auto& one : mappings()) {
-            if (takes(own_, one.to) && !takes(info_.can.dialects, one.from)) {
-                info_.can.dialects.push_back(one.from);
+        for (const auto& [from, to] : mapped_dialects()) {
+            if (takes(own_, to) && !takes(info_.can.dialects, from)) {
+                info_.can.dialects.push_back(from);
             }
         }
     }
@@ -71,8 +72,9 @@ private:
 
 std::shared_ptr<Engine> with_mappings(std::shared_ptr<Engine> engine) {
     const auto& own = engine->info().can.dialects;
-    const bool more = std::any_of(mappings().begin(), mappings().end(),
-                                  [&](const MappingInfo& one) { return takes(own, one.to); });
+    const auto all = mapped_dialects();
+    const bool more = std::any_of(all.begin(), all.end(),
+                                  [&](const auto& pair) { return takes(own, pair.second); });
     return more ? std::make_shared<MappedEngine>(std::move(engine)) : engine;
 }
 

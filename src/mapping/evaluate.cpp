@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "mapping/functions.h"
+#include "mapping/match.h"
 #include "trocar/error.h"
 #include "util/text.h"
 
@@ -372,7 +373,7 @@ private:
             fail(e.line, "no op can be made here");
         }
         OpSpec spec;
-        split_type(e.text, spec);
+        set_type(spec, e.text, rules_.to);
         for (const auto& input : items(e.children, scope)) {
             spec.inputs.push_back(input_tensor(e, input));
         }
@@ -409,19 +410,6 @@ private:
             all.emplace_back(TensorRef{.made = output});
         }
         return Value::list(std::move(all));
-    }
-    void split_type(const std::string& text, OpSpec& spec) const {
-        const auto parts = split(text, '.');
-        spec.type = parts.back();
-        if (parts.size() == 1) {
-            return;
-        }
-        if (parts.front() == rules_.to) {
-            spec.type = parts[1];
-            spec.overload = parts.size() > 2 ? parts[2] : "";
-        } else {
-            spec.domain = text.substr(0, text.size() - spec.type.size() - 1);
-        }
     }
     TensorId input_tensor(const Expression& e, const Value& value) {
         if (value.is_none()) {

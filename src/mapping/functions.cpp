@@ -178,10 +178,7 @@ Value full(Arguments a, const Facts&) {
     if (count > (std::size_t{1} << 26U)) {
         wrong("a constant of one number may have 2^26 elements at most");
     }
-    const std::vector<double> numbers(count, number(a[0]));
-    std::vector<std::byte> bytes(byte_size(to, count));
-    encode(to, numbers, 0, bytes);
-    return Constant::copy(to, sizes, bytes);
+    return constant_of_numbers(to, sizes, std::vector<double>(count, number(a[0])));
 }
 Value permute(Arguments a, const Facts& facts) {
     return permuted(constant(a[0], facts), integers(a[1]));
@@ -209,11 +206,7 @@ Value cast(Arguments a, const Facts& facts) {
     if (dense.dtype() == to) {
         return dense;
     }
-    std::vector<double> numbers(dense.element_count());
-    decode(dense.dtype(), dense.bytes(), 0, numbers);
-    std::vector<std::byte> bytes(byte_size(to, numbers.size()));
-    encode(to, numbers, 0, bytes);
-    return Constant::copy(to, dense.shape(), bytes);
+    return constant_of_numbers(to, dense.shape(), numbers_of(dense));
 }
 
 // --- Numbers and lists ---

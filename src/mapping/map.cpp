@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "graph/op_label.h"
 #include "mapping/evaluate.h"
 #include "mapping/layout.h"
 #include "mapping/rule_files.h"
@@ -26,16 +27,15 @@ struct Choice {
 
 class Mapper {
 public:
-    Mapper(const Graph& source, const std::string& dialect, const std::vector<RuleFile>& files,
-           Mapped& result)
+    Mapper(const Graph& source, const std::string& dialect, const RuleFiles& files, Mapped& result)
         : source_(source),
           dialect_(dialect),
           result_(result),
-          builder_(source_, result_.model.graph, files.back()) {
+          builder_(source_, result_.model.graph, *files.back()) {
         for (const auto& file : files) {
-            for (const auto& rule : file.rules) {
+            for (const auto& rule : file->rules) {
                 for (const auto& type : rule->match.back().types) {
-                    choices_[type].push_back({&file, rule.get()});
+                    choices_[type].push_back({file.get(), rule.get()});
                 }
             }
         }
@@ -232,11 +232,8 @@ private:
 
     void note(OpId op, MappedOp::State state, const std::string& rule, const std::string& why) {
         const auto& facts = source_.op(op);
-        auto name = facts.name;
-        if (name.empty() && !facts.outputs.empty() && facts.outputs[0] != TensorId::none) {
-            name = source_.tensor(facts.outputs[0]).name;
-        }
-        result_.ops.push_back({state, op, rule_type(facts, dialect_), name, rule, why});
+        result_.ops.push_back(
+            {state, op, rule_type(facts, dialect_), op_label(source_, op), rule, why});
     }
 
     void outputs() {
@@ -301,12 +298,12 @@ Mapped map_model(const Model& model, const std::string& dialect, const MapOption
     target.producer = "trocar";
     target.doc = model.doc;
     target.metadata = model.metadata;
-    target.opsets = {{"", files.back().version}};
+    target.opsets = {{"", files.back()->version}};
     target.ir_version = dialect == "onnx" ? onnx_ir_version : 0;
     mapping::Mapper(model.graph, model.dialect, files, mapped).run();
     std::sort(mapped.ops.begin(), mapped.ops.end(),
               [&](const MappedOp& a, const MappedOp& b) { return model.graph.before(a.op, b.op); });
-    const auto& layout = files.back().layout;
+    const auto& layout = files.back()->layout;
     mapped.transposes_made = mapping::count_transposes(target.graph, layout);
     if (options.tidy && mapped.complete()) {
         mapping::tidy_layout(target.graph, layout);

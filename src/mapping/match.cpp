@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "util/text.h"
+
 namespace trocar::mapping {
 
 namespace {
@@ -207,6 +209,20 @@ std::string rule_type(const Op& op, const std::string& dialect) {
         type = fmt::format("{}.{}", op.domain, type);
     }
     return type;
+}
+
+void set_type(OpSpec& op, const std::string& rule_type, const std::string& dialect) {
+    const auto parts = split(rule_type, '.');
+    op.type = parts.back();
+    if (parts.size() == 1) {
+        return;
+    }
+    if (parts.front() == dialect) {
+        op.type = parts[1];
+        op.overload = parts.size() > 2 ? parts[2] : "";
+    } else {
+        op.domain = rule_type.substr(0, rule_type.size() - op.type.size() - 1);
+    }
 }
 
 std::optional<Match> find_match(const Rule& rule, const Graph& graph, const std::string& dialect,

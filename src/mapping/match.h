@@ -21,6 +21,7 @@ struct Match {
 // "add", "aten.add.Tensor", "com.microsoft.Gelu": the type of an op as rules write it, for an op of
 // a model in this dialect.
 std::string rule_type(const Op& op, const std::string& dialect);
+void set_type(OpSpec& op, const std::string& rule_type, const std::string& dialect);
 
 // The rule's ops that end in `anchor`. Nothing where they are not there; `why` then says what is
 // missing, when the anchor itself would do.

@@ -4,76 +4,103 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <mutex>
 #include <set>
 
 #include "trocar/error.h"
 #include "trocar/mapping.h"
 #include "util/files.h"
+#include "util/text.h"
 
 namespace trocar {
 
 namespace mapping {
 
-std::vector<RuleFile> rule_files(const std::string& from, const std::string& to,
-                                 const std::vector<std::filesystem::path>& further) {
-    std::vector<RuleFile> files;
+namespace {
+
+std::shared_ptr<const RuleFile> read_embedded(std::size_t place) {
+    static std::mutex mutex;
+    static std::vector<std::shared_ptr<const RuleFile>> read(embedded_rules_count);
+    const std::lock_guard lock(mutex);
+    auto& file = read[place];
+    if (file == nullptr) {
+        const auto& one = embedded_rules[place];
+        file = std::make_shared<const RuleFile>(
+            parse_rules(one.text, fmt::format("{}.map", one.name)));
+    }
+    return file;
+}
+
+// The one of this build for two dialects; nullptr: there is none.
+std::shared_ptr<const RuleFile> own_rules(const std::string& from, const std::string& to) {
+    const auto name = fmt::format("{}-{}", from, to);
+    for (std::size_t i = 0; i < embedded_rules_count; ++i) {
+        if (embedded_rules[i].name == name) {
+            return read_embedded(i);
+        }
+    }
+    return nullptr;
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> mapped_dialects() {
+    std::vector<std::pair<std::string, std::string>> all;
+    for (std::size_t i = 0; i < embedded_rules_count; ++i) {
+        const auto parts = split(embedded_rules[i].name, '-');
+        all.emplace_back(parts.front(), parts.back());
+    }
+    return all;
+}
+
+RuleFiles rule_files(const std::string& from, const std::string& to,
+                     const std::vector<std::filesystem::path>& further) {
+    RuleFiles files;
     for (const auto& path : further) {
         auto file = parse_rules(read_file(path), path.string());
         if (file.from != from || file.to != to) {
             throw Error(Fault::input, fmt::format("'{}' maps {} to {}, not {} to {}", path.string(),
                                                   file.from, file.to, from, to));
         }
-        files.push_back(std::move(file));
+        files.push_back(std::make_shared<const RuleFile>(std::move(file)));
     }
-    for (std::size_t i = 0; i < embedded_rules_count; ++i) {
-        const auto& one = embedded_rules[i];
-        if (one.name == fmt::format("{}-{}", from, to)) {
-            files.push_back(parse_rules(one.text, fmt::format("{}.map", one.name)));
-            return files;
+    if (auto own = own_rules(from, to)) {
+        files.push_back(std::move(own));
+    }
+    if (files.empty()) {
+        std::vector<std::string> known;
+        for (const auto& [source, target] : mapped_dialects()) {
+            known.push_back(fmt::format("{} to {}", source, target));
         }
+        throw Error(Fault::unsupported,
+                    fmt::format("there are no rules that map {} to {}", from, to),
+                    fmt::format("there are rules for {}", fmt::join(known, ", ")));
     }
-    if (!files.empty()) {
-        return files;
-    }
-    std::vector<std::string> known;
-    for (const auto& one : mappings()) {
-        known.push_back(fmt::format("{} to {}", one.from, one.to));
-    }
-    throw Error(Fault::unsupported, fmt::format("there are no rules that map {} to {}", from, to),
-                fmt::format("there are rules for {}", fmt::join(known, ", ")));
+    return files;
 }
 
 }  // namespace mapping
 
-const std::vector<MappingInfo>& mappings() {
-    static const auto all = [] {
-        std::vector<MappingInfo> made;
-        for (std::size_t i = 0; i < mapping::embedded_rules_count; ++i) {
-            const auto& one = mapping::embedded_rules[i];
-            const auto file = mapping::parse_rules(one.text, fmt::format("{}.map", one.name));
-            std::set<std::string> types;
-            for (const auto& rule : file.rules) {
-                types.insert(rule->match.back().types.begin(), rule->match.back().types.end());
-            }
-            made.push_back(
-                {file.from, file.to, one.text, {types.begin(), types.end()}, file.needs_types});
+std::vector<MappingInfo> mappings() {
+    std::vector<MappingInfo> all;
+    for (const auto& [from, to] : mapping::mapped_dialects()) {
+        std::set<std::string> types;
+        for (const auto& rule : mapping::own_rules(from, to)->rules) {
+            types.insert(rule->match.back().types.begin(), rule->match.back().types.end());
         }
-        return made;
-    }();
+        all.push_back({from, to, {types.begin(), types.end()}});
+    }
     return all;
 }
 
 bool needs_types(const std::string& from, const std::string& to) {
-    return std::any_of(mappings().begin(), mappings().end(), [&](const MappingInfo& one) {
-        return one.from == from && one.to == to && one.needs_types;
-    });
+    const auto own = mapping::own_rules(from, to);
+    return own != nullptr && own->needs_types;
 }
 
 bool can_map(const std::string& from, const std::string& to) {
-    const auto name = fmt::format("{}-{}", from, to);
-    return std::any_of(mapping::embedded_rules,
-                       mapping::embedded_rules + mapping::embedded_rules_count,
-                       [&](const mapping::EmbeddedRules& one) { return one.name == name; });
+    const auto all = mapping::mapped_dialects();
+    return std::find(all.begin(), all.end(), std::pair{from, to}) != all.end();
 }
 
 }  // namespace trocar

@@ -198,8 +198,7 @@ Value elements(const Constant& constant) {
         std::memcpy(integers.data(), dense.bytes().data(), dense.bytes().size());
         return list_of(integers);
     }
-    std::vector<double> numbers(dense.element_count());
-    decode(dense.dtype(), dense.bytes(), 0, numbers);
+    const auto numbers = numbers_of(dense);
     const bool whole = is_integer(dense.dtype());
     Value::List items;
     for (const double number : numbers) {
@@ -228,9 +227,7 @@ Constant constant_of(const Value& value, DType dtype) {
         }
         return Constant::of(dtype, shape, integers);
     }
-    std::vector<std::byte> bytes((numbers.size() * bits(dtype) + 7) / 8);
-    encode(dtype, numbers, 0, bytes);
-    return Constant::copy(dtype, shape, bytes);
+    return constant_of_numbers(dtype, shape, numbers);
 }
 
 Constant each(const Constant& constant, const std::function<double(double)>& f) {
@@ -239,15 +236,9 @@ Constant each(const Constant& constant, const std::function<double(double)>& f) 
 
 Constant each(const Constant& a, const Constant& b,
               const std::function<double(double, double)>& f) {
-    const auto numbers_of = [](const Constant& constant) {
-        const auto dense = constant.is_sparse() ? densify(constant) : constant;
-        if (!is_numeric(dense.dtype())) {
-            throw Error(Fault::input, "only numbers can be computed with");
-        }
-        std::vector<double> numbers(dense.element_count());
-        decode(dense.dtype(), dense.bytes(), 0, numbers);
-        return numbers;
-    };
+    if (!is_numeric(a.dtype()) || !is_numeric(b.dtype())) {
+        throw Error(Fault::input, "only numbers can be computed with");
+    }
     const auto x = numbers_of(a);
     const auto y = numbers_of(b);
     // Broadcast where one is a number or their shapes are the same.
@@ -264,9 +255,7 @@ Constant each(const Constant& a, const Constant& b,
     for (std::size_t i = 0; i < made.size(); ++i) {
         made[i] = f(x[x.size() == 1 ? 0 : i], y[y.size() == 1 ? 0 : i]);
     }
-    std::vector<std::byte> bytes(byte_size(like.dtype(), made.size()));
-    encode(like.dtype(), made, 0, bytes);
-    return Constant::copy(like.dtype(), like.shape(), bytes);
+    return constant_of_numbers(like.dtype(), like.shape(), made);
 }
 
 Constant permuted(const Constant& constant, const std::vector<std::int64_t>& perm) {

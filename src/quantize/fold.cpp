@@ -15,9 +15,7 @@ std::optional<std::vector<double>> numbers(const Graph& graph, TensorId id) {
     if (constant.is_sparse() || constant.dtype() != DType::f32) {
         return std::nullopt;
     }
-    std::vector<double> all(constant.element_count());
-    decode(constant.dtype(), constant.bytes(), 0, all);
-    return all;
+    return numbers_of(constant);
 }
 
 TensorId constant(Graph& graph, const std::string& stem, const Shape& shape,

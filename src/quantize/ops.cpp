@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "graph/op_label.h"
+
 namespace trocar::quantizing {
 
 namespace {
@@ -128,8 +130,7 @@ std::vector<Candidate> candidates(const Model& model, const QuantizeOptions& opt
         if (why == nullptr && options.keep(graph, id)) {
             why = "it was asked to be kept";
         }
-        fates.push_back({op.name.empty() ? graph.tensor(op.outputs[0]).name : op.name, op.type,
-                         why == nullptr, why == nullptr ? "" : why});
+        fates.push_back({op_label(graph, id), op.type, why == nullptr, why == nullptr ? "" : why});
         if (why == nullptr) {
             made.output = behind(graph, op.outputs[0]);
             all.push_back(std::move(made));

@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 
+#include "graph/op_label.h"
 #include "quantize/ops.h"
 #include "trocar/error.h"
 #include "trocar/quantize.h"
@@ -206,9 +207,7 @@ std::vector<Sensitivity> sensitivity(const Model& model, const std::shared_ptr<E
         for (const auto& output : pair.outputs()) {
             worst = std::min(worst, output.sqnr_db);
         }
-        const auto& op = folded.graph.op(wanted);
-        all.push_back(
-            {op.name.empty() ? folded.graph.tensor(op.outputs[0]).name : op.name, op.type, worst});
+        all.push_back({op_label(folded.graph, wanted), folded.graph.op(wanted).type, worst});
         if (progress) {
             progress("ops", all.size());
         }

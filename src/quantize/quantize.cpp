@@ -150,13 +150,10 @@ private:
     TensorId narrow(OpId reader, TensorId id) {
         const auto to = options_.scheme == QuantizeScheme::weights_f16 ? DType::f16 : DType::bf16;
         const auto constant = *graph_.tensor(id).constant;
-        std::vector<double> numbers(constant.element_count());
-        decode(constant.dtype(), constant.bytes(), 0, numbers);
-        std::vector<std::byte> bytes(byte_size(to, numbers.size()));
-        encode(to, numbers, 0, bytes);
         const auto name = graph_.tensor(id).name;
-        const auto stored = graph_.add_constant(graph_.fresh_name(name + "/stored"),
-                                                Constant::copy(to, constant.shape(), bytes));
+        const auto stored =
+            graph_.add_constant(graph_.fresh_name(name + "/stored"),
+                                constant_of_numbers(to, constant.shape(), numbers_of(constant)));
         return put(reader, "Cast", name, {stored}, {{"to", std::int64_t{1}, {}, {}}});
     }
 
@@ -179,8 +176,7 @@ private:
         const auto name = graph_.tensor(id).name;
         const auto constant = *graph_.tensor(id).constant;
         const auto& shape = constant.shape();
-        std::vector<double> numbers(constant.element_count());
-        decode(constant.dtype(), constant.bytes(), 0, numbers);
+        auto numbers = numbers_of(constant);
         const bool blocks = options_.scheme == QuantizeScheme::weights_int4;
         const auto along = static_cast<std::size_t>(axis);
         // Blocks lie along the other one of the first two axes.
@@ -219,8 +215,6 @@ private:
                            -largest_code, largest_code);
         }
         const auto dtype = blocks ? DType::i4 : DType::i8;
-        std::vector<std::byte> bytes(byte_size(dtype, numbers.size()));
-        encode(dtype, numbers, 0, bytes);
         Shape scale_shape{static_cast<std::int64_t>(count)};
         std::vector<Attribute> attributes;
         if (blocks) {
@@ -234,7 +228,7 @@ private:
             scale_shape = {};
         }
         const auto codes = graph_.add_constant(graph_.fresh_name(name + "/quantized"),
-                                               Constant::copy(dtype, shape, bytes));
+                                               constant_of_numbers(dtype, shape, numbers));
         const auto scale = graph_.add_constant(graph_.fresh_name(name + "/scale"),
                                                Constant::of(DType::f32, scale_shape, scales));
         return put(reader, "DequantizeLinear", name, {codes, scale}, std::move(attributes));
@@ -244,8 +238,7 @@ private:
     TensorId bias(OpId reader, TensorId id, float input, const std::vector<float>& weights) {
         const auto name = graph_.tensor(id).name;
         const auto constant = *graph_.tensor(id).constant;
-        std::vector<double> numbers(constant.element_count());
-        decode(constant.dtype(), constant.bytes(), 0, numbers);
+        const auto numbers = numbers_of(constant);
         std::vector<float> scales(weights.size());
         for (std::size_t i = 0; i < scales.size(); ++i) {
             scales[i] = input * weights[i];

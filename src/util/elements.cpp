@@ -324,6 +324,19 @@ void encode(DType dtype, std::span<const double> numbers, std::size_t first,
     }
 }
 
+std::vector<double> numbers_of(const Constant& constant) {
+    const auto dense = constant.is_sparse() ? densify(constant) : constant;
+    std::vector<double> numbers(number_count(dense.dtype(), dense.element_count()));
+    decode(dense.dtype(), dense.bytes(), 0, numbers);
+    return numbers;
+}
+
+Constant constant_of_numbers(DType dtype, const Shape& shape, std::span<const double> numbers) {
+    std::vector<std::byte> bytes(byte_size(dtype, element_count(shape)));
+    encode(dtype, numbers, 0, bytes);
+    return Constant::copy(dtype, shape, bytes);
+}
+
 Range range(DType dtype) {
     Range found;
     const bool native = with_native(dtype, [&](auto zero) {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "trocar/dtype.h"
 #include "trocar/tensor.h"
@@ -25,6 +26,10 @@ void decode(DType dtype, Bytes bytes, std::size_t first, std::span<double> numbe
 // where it has one and its largest number otherwise; integers are clamped, NaN becomes 0 there.
 void encode(DType dtype, std::span<const double> numbers, std::size_t first,
             std::span<std::byte> bytes);
+
+// All numbers of a constant, one that is sparse written out; and a constant of numbers.
+std::vector<double> numbers_of(const Constant& constant);
+Constant constant_of_numbers(DType dtype, const Shape& shape, std::span<const double> numbers);
 
 // The smallest and the largest finite number of the type.
 struct Range {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "graph/op_label.h"
+
 namespace trocar::dump {
 
 Scopes::Scopes(const Model& model) : main_(model.graph.name) {
@@ -15,11 +17,8 @@ void Scopes::walk(const Graph& graph, const std::string& scope) {
         for (const auto& attribute : op.attributes) {
             const auto* body = std::get_if<std::shared_ptr<Graph>>(&attribute.value);
             if (body != nullptr && *body) {
-                const auto& name = op.name.empty() && !op.outputs.empty()
-                                       ? graph.tensor(op.outputs[0]).name
-                                       : op.name;
                 walk(**body, fmt::format("{}{}{} '{}' {}", scope, scope.empty() ? "" : ", ",
-                                         op.type, name, attribute.name));
+                                         op.type, op_label(graph, id), attribute.name));
             }
         }
     }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <set>
 
+#include "graph/op_label.h"
 #include "trocar/command.h"
 #include "trocar/data.h"
 #include "trocar/error.h"
@@ -177,12 +178,9 @@ private:
                 break;
             }
             kept.insert(one.op);
-            how_.keep =
-                own | where([&kept](const Graph& graph, OpId op) {
-                    const auto& facts = graph.op(op);
-                    return kept.contains(facts.name.empty() ? graph.tensor(facts.outputs[0]).name
-                                                            : facts.name);
-                });
+            how_.keep = own | where([&kept](const Graph& graph, OpId op) {
+                            return kept.contains(op_label(graph, op));
+                        });
             made = quantize(model_, ranges, how_);
             quality = compared(made.model, inputs);
         }
