@@ -1,10 +1,14 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "trocar/engine.h"
 #include "trocar/model.h"
+#include "trocar/report.h"
+#include "trocar/value.h"
 
 namespace trocar {
 
@@ -21,7 +25,9 @@ struct MappedOp {
 
 struct MapOptions {
     std::vector<std::filesystem::path> rules;  // rule files, asked before those of this build
-    bool tidy = true;  // changes of layout are moved together, and those that cancel left out
+    // Changes of layout are moved together, and those that cancel left out; activations go into the
+    // ops before them, and ops between quantised tensors compute on integers.
+    bool tidy = true;
 };
 
 struct Mapped {
@@ -29,6 +35,7 @@ struct Mapped {
     std::vector<MappedOp> ops;  // of the source, in order
     std::size_t transposes_made = 0;
     std::size_t transposes_left = 0;
+    std::size_t integers = 0;  // ops that compute on integers instead of between real numbers
     bool complete() const;
 };
 
@@ -36,6 +43,14 @@ struct Mapped {
 // tensors keep their names. Throws Error(unsupported) when there are no rules for the two dialects,
 // Error(input) when a rule file is wrong.
 Mapped map_model(const Model& model, const std::string& dialect, const MapOptions& options = {});
+
+// Sets the element types and shapes of all tensors as they are in a run with these inputs.
+void complete_types(Model& model, const std::shared_ptr<Engine>& engine,
+                    const std::vector<NamedValue>& inputs);
+bool has_all_types(const Graph& graph);
+
+// What became of the ops, for a report. Sets its verdict to false when some cannot be mapped.
+void report_mapping(const Mapped& mapped, const std::string& from, Report& report);
 
 // The rule files of this build.
 struct MappingInfo {

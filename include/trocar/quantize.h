@@ -99,9 +99,14 @@ struct Quality {
     std::size_t agreeing = 0;  // both choose the same
 };
 using Labels = std::function<std::int64_t(std::size_t number)>;  // -1: none
+struct QualityOptions {
+    bool layers = true;                    // each layer, besides the outputs
+    std::shared_ptr<Engine> engine_after;  // runs the second model; nullptr: the same one
+};
 Quality compare_quality(const Model& before, const Model& after,
                         const std::shared_ptr<Engine>& engine, const InputSets& inputs,
-                        const Labels& labels = {}, const QuantizeProgress& progress = {});
+                        const Labels& labels = {}, const QuantizeProgress& progress = {},
+                        const QualityOptions& options = {});
 
 // How much each op costs when it alone is quantised: SQNR of the model's outputs, the most
 // sensitive op first.

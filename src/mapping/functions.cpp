@@ -388,6 +388,30 @@ Value typed(Arguments a, const Facts& facts) {
     return a[0];
 }
 
+// How the integers of a tensor stand for real numbers: scales, zero points, and their axis.
+Value scaled(Arguments a, const Facts& facts) {
+    const auto* tensor = a[0].tensor();
+    if (tensor == nullptr) {
+        wrong("only a tensor can be given scales");
+    }
+    const auto made =
+        tensor->made != TensorId::none ? tensor->made : facts.builder->tensor(tensor->source, true);
+    Quantization how;
+    for (const auto& scale : list(a[1])) {
+        how.scales.push_back(static_cast<float>(number(scale)));
+    }
+    how.zero_points = integers(a[2]);
+    how.zero_points.resize(how.scales.size(), 0);
+    how.axis = static_cast<int>(integer(a[3]));
+    auto& graph = facts.builder->target();
+    const auto* const held = quantization_of(graph.tensor(made));
+    if (held != nullptr && (held->scales != how.scales || held->zero_points != how.zero_points)) {
+        throw Declined{"the same integers stand for other numbers elsewhere"};
+    }
+    graph.set_quantization(made, std::make_shared<const Quantization>(std::move(how)));
+    return TensorRef{TensorId::none, made};
+}
+
 struct Function {
     const char* name;
     std::size_t least;
@@ -441,6 +465,7 @@ constexpr Function functions[] = {
     {"text", 1, any, joined},
     {"decline", 1, any, decline},
     {"typed", 3, 3, typed},
+    {"scaled", 4, 4, scaled},
 };
 
 const Function* find(const std::string& name) {

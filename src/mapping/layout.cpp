@@ -162,6 +162,10 @@ private:
         if (op.outputs.size() != 1 || (!rule.keep.empty() && kept(id, rule) != 1)) {
             return false;
         }
+        const auto& scales = graph_.tensor(op.outputs[0]).quantization;
+        if (scales && scales->scales.size() != 1) {
+            return false;  // they belong to an axis
+        }
         std::optional<Order> order;
         for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
             if (const auto one = turned(op.inputs[slot])) {
@@ -310,6 +314,7 @@ private:
         }
         const auto inner =
             graph_.add_tensor(graph_.fresh_name(graph_.tensor(output).name + "/turned"), before);
+        graph_.set_quantization(inner, graph_.tensor(output).quantization);
         OpSpec turn;
         turn.type = layout_.transpose;
         turn.name = made.name + "/" + layout_.transpose;

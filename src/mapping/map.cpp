@@ -6,6 +6,8 @@
 
 #include "graph/op_label.h"
 #include "mapping/evaluate.h"
+#include "mapping/fuse.h"
+#include "mapping/integers.h"
 #include "mapping/layout.h"
 #include "mapping/rule_files.h"
 #include "trocar/engine.h"
@@ -307,6 +309,8 @@ Mapped map_model(const Model& model, const std::string& dialect, const MapOption
     mapped.transposes_made = mapping::count_transposes(target.graph, layout);
     if (options.tidy && mapped.complete()) {
         mapping::tidy_layout(target.graph, layout);
+        mapping::fuse_activations(target.graph, files.back()->fused);
+        mapped.integers = mapping::use_integers(target.graph, *files.back());
     }
     mapped.transposes_left = mapping::count_transposes(target.graph, layout);
     std::set<std::string> domains;

@@ -2,7 +2,8 @@
 
 #include <initializer_list>
 
-#include "mapping/lexer.h"
+#include "mapping/blocks.h"
+#include "mapping/cursor.h"
 #include "mapping/syntax.h"
 #include "trocar/error.h"
 
@@ -19,14 +20,13 @@ bool is_op(const std::string& name) {
     return (name[0] >= 'A' && name[0] <= 'Z') || name.find('.') != std::string::npos;
 }
 
-class Parser {
+class Parser : private Cursor {
 public:
-    Parser(std::string_view text, const std::string& file)
-        : file_(file), tokens_(tokens(text, file)) {}
+    Parser(std::string_view text, const std::string& file) : Cursor(text, file) {}
 
     RuleFile parse() {
         RuleFile rules;
-        rules.file = file_;
+        rules.file = file();
         expect_word("mapping");
         rules.from = name("a dialect");
         expect_word("to");
@@ -42,63 +42,6 @@ public:
     }
 
 private:
-    // --- Tokens ---
-
-    const Token& here(std::size_t ahead = 0) const {
-        return tokens_[std::min(at_ + ahead, tokens_.size() - 1)];
-    }
-    Token next() {
-        const auto token = here();
-        if (at_ + 1 < tokens_.size()) {
-            ++at_;
-        }
-        return token;
-    }
-    [[noreturn]] void fail(const std::string& what) const {
-        throw Error(Fault::input, fmt::format("{}:{}: {}", file_, here().line, what));
-    }
-    [[noreturn]] void fail_here(const std::string& wanted) const {
-        fail(here().kind == Token::Kind::end
-                 ? fmt::format("the file ends where {} is expected", wanted)
-                 : fmt::format("{} is expected, not '{}'", wanted, here().text));
-    }
-    bool is(std::string_view sign, std::size_t ahead = 0) const {
-        return here(ahead).kind == Token::Kind::sign && here(ahead).text == sign;
-    }
-    bool is_word(std::string_view word, std::size_t ahead = 0) const {
-        return here(ahead).kind == Token::Kind::name && here(ahead).text == word;
-    }
-    bool take(std::string_view sign) {
-        if (!is(sign)) {
-            return false;
-        }
-        next();
-        return true;
-    }
-    bool take_word(std::string_view word) {
-        if (!is_word(word)) {
-            return false;
-        }
-        next();
-        return true;
-    }
-    void expect(std::string_view sign) {
-        if (!take(sign)) {
-            fail_here(fmt::format("'{}'", sign));
-        }
-    }
-    void expect_word(std::string_view word) {
-        if (!take_word(word)) {
-            fail_here(fmt::format("'{}'", word));
-        }
-    }
-    std::string name(const char* wanted) {
-        if (here().kind != Token::Kind::name) {
-            fail_here(wanted);
-        }
-        return next().text;
-    }
-
     // --- Items ---
 
     void item(RuleFile& rules) {
@@ -107,7 +50,11 @@ private:
         } else if (take_word("rule")) {
             rules.rules.push_back(rule());
         } else if (take_word("layout")) {
-            layout(rules.layout);
+            parse_layout(*this, rules.layout);
+        } else if (take_word("fused")) {
+            parse_fused(*this, rules.fused);
+        } else if (take_word("integers")) {
+            parse_integers(*this, rules.integers);
         } else if (take_word("quantized")) {
             expect_word("by");
             rules.quantize = name("the op that quantises");
@@ -123,7 +70,9 @@ private:
             rules.copy = name("the op that copies");
             expect(";");
         } else {
-            fail_here("'rule', 'define', 'layout', 'quantized', 'copied' or 'needs'");
+            fail_here(
+                "'rule', 'define', 'layout', 'fused', 'integers', 'quantized', 'copied' or "
+                "'needs'");
         }
     }
 
@@ -149,49 +98,6 @@ private:
         if (!rules.definitions.emplace(key, std::move(made)).second) {
             fail(fmt::format("'{}' is defined twice", key));
         }
-    }
-
-    void layout(Layout& made) {
-        expect_word("by");
-        made.transpose = name("the op that transposes");
-        if (here().kind == Token::Kind::integer) {
-            made.slot = slot();
-        } else {
-            made.attribute = name("its attribute, or the number of its input");
-        }
-        expect("{");
-        while (!take("}")) {
-            LayoutOp op;
-            op.type = name("the type of an op");
-            while (!take(";")) {
-                layout_part(op);
-            }
-            made.through.push_back(std::move(op));
-        }
-    }
-
-    void layout_part(LayoutOp& op) {
-        if (take_word("axis")) {
-            op.axis = name("an attribute");
-        } else if (take_word("keep")) {
-            op.keep = name("an attribute");
-        } else if (take_word("axes")) {
-            op.axes = slot();
-        } else if (take_word("pairs")) {
-            op.pairs = slot();
-        } else if (take_word("rows")) {
-            op.rows = slot();
-        } else if (take_word("sizes")) {
-            op.sizes.push_back(slot());
-        } else {
-            fail_here("'axis', 'axes', 'sizes', 'pairs', 'rows', 'keep' or ';'");
-        }
-    }
-    int slot() {
-        if (here().kind != Token::Kind::integer || here().integer > 100) {
-            fail_here("the number of an input");
-        }
-        return static_cast<int>(next().integer);
     }
 
     std::unique_ptr<Rule> rule() {
@@ -565,9 +471,6 @@ private:
         return made;
     }
 
-    const std::string& file_;
-    std::vector<Token> tokens_;
-    std::size_t at_ = 0;
     int depth_ = 0;
 };
 

@@ -120,6 +120,38 @@ struct Layout {
     std::vector<LayoutOp> through;
 };
 
+// An activation that the op before it can do itself, by an attribute that says "NONE" otherwise.
+struct Fused {
+    std::string attribute;                           // empty: none can
+    std::map<std::string, std::string> activations;  // by type: what the attribute says
+    std::vector<std::string> into;                   // types of the ops
+};
+
+// An op of the target dialect that computes on integers as well: int8 with one scale, but for
+// weights, which have one for each channel and no zero point.
+struct IntegerOp {
+    enum class Kind {
+        free,    // inputs and outputs have scales of their own
+        same,    // the output has numbers of its first input alone, and so its scale
+        joined,  // all inputs have the scale of the output
+        fixed,   // the output has this one scale
+    };
+    std::string type;
+    Kind kind = Kind::free;
+    std::optional<int> weights;  // an input that is constant; `axis`: of its channels
+    std::size_t axis = 0;
+    std::optional<int> bias;    // an input that is constant, in 32 bits
+    std::optional<int> number;  // an input that is one number among the others
+    bool largest = false;       // only the largest numbers count
+    double scale = 0;           // of a fixed output
+    std::int64_t zero_point = 0;
+};
+struct Integers {
+    std::string quantize;  // types of ops; empty: integers are left as they are
+    std::string dequantize;
+    std::vector<IntegerOp> ops;
+};
+
 struct RuleFile {
     std::string file;
     std::string from;
@@ -128,6 +160,8 @@ struct RuleFile {
     std::map<std::string, Definition> definitions;
     std::vector<std::unique_ptr<Rule>> rules;
     Layout layout;
+    Fused fused;
+    Integers integers;
     bool needs_types = false;  // of all tensors
     std::string quantize;      // types of the target's ops that quantise and dequantise
     std::string dequantize;

@@ -241,21 +241,55 @@ Constant each(const Constant& a, const Constant& b,
     }
     const auto x = numbers_of(a);
     const auto y = numbers_of(b);
-    // Broadcast where one is a number or their shapes are the same.
-    if (x.size() != 1 && y.size() != 1 && a.shape() != b.shape()) {
-        throw Error(Fault::input,
-                    fmt::format("constants of the shapes {} and {} cannot be computed with",
-                                shape_text(a.shape()), shape_text(b.shape())));
+    const auto& longer = a.shape().size() >= b.shape().size() ? a.shape() : b.shape();
+    const auto rank = longer.size();
+    // Sizes and steps of both along each axis, from the last one; a size of 1 is met again.
+    const auto sizes = [rank](const Constant& one) {
+        auto shape = one.shape();
+        shape.insert(shape.begin(), rank - shape.size(), 1);
+        return shape;
+    };
+    const auto steps = [rank](const Shape& shape) {
+        std::vector<std::size_t> made(rank);
+        std::size_t step = 1;
+        for (auto i = rank; i-- > 0;) {
+            made[i] = shape[i] == 1 ? 0 : step;
+            step *= static_cast<std::size_t>(shape[i]);
+        }
+        return made;
+    };
+    const auto shape_x = sizes(a);
+    const auto shape_y = sizes(b);
+    Shape shape(rank);
+    for (std::size_t i = 0; i < rank; ++i) {
+        if (shape_x[i] != shape_y[i] && shape_x[i] != 1 && shape_y[i] != 1) {
+            throw Error(Fault::input,
+                        fmt::format("constants of the shapes {} and {} cannot be computed with",
+                                    shape_text(a.shape()), shape_text(b.shape())));
+        }
+        shape[i] = shape_x[i] == 1 ? shape_y[i] : shape_x[i];
     }
-    const auto& like = x.size() >= y.size() && !(x.size() == 1 && y.size() == 1 &&
-                                                 a.shape().size() < b.shape().size())
-                           ? a
-                           : b;
-    std::vector<double> made(std::max(x.size(), y.size()));
-    for (std::size_t i = 0; i < made.size(); ++i) {
-        made[i] = f(x[x.size() == 1 ? 0 : i], y[y.size() == 1 ? 0 : i]);
+    const auto step_x = steps(shape_x);
+    const auto step_y = steps(shape_y);
+    std::vector<double> made(element_count(shape));
+    std::vector<std::int64_t> index(rank, 0);
+    std::size_t at_x = 0;
+    std::size_t at_y = 0;
+    for (auto& number : made) {
+        number = f(x[at_x], y[at_y]);
+        for (auto i = rank; i-- > 0;) {
+            at_x += step_x[i];
+            at_y += step_y[i];
+            if (++index[i] < shape[i]) {
+                break;
+            }
+            at_x -= step_x[i] * static_cast<std::size_t>(shape[i]);
+            at_y -= step_y[i] * static_cast<std::size_t>(shape[i]);
+            index[i] = 0;
+        }
     }
-    return constant_of_numbers(like.dtype(), like.shape(), made);
+    // The type is that of the larger one.
+    return constant_of_numbers(x.size() >= y.size() ? a.dtype() : b.dtype(), shape, made);
 }
 
 Constant permuted(const Constant& constant, const std::vector<std::int64_t>& perm) {

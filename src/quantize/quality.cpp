@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <mutex>
+#include <optional>
 
 #include "graph/op_label.h"
 #include "quantize/ops.h"
@@ -55,7 +56,7 @@ std::size_t first_choice(const Value& value) {
 class Pair {
 public:
     Pair(const Model& before, const Model& after, const std::shared_ptr<Engine>& engine,
-         bool layers) {
+         const std::shared_ptr<Engine>& engine_after, bool layers) {
         if (layers) {
             for (const auto id : before.graph.ops()) {
                 for (const auto output : before.graph.op(id).outputs) {
@@ -81,7 +82,7 @@ public:
             second.tools = {&compare_};
         }
         before_ = std::make_unique<Session>(before, engine, first);
-        after_ = std::make_unique<Session>(after, engine, second);
+        after_ = std::make_unique<Session>(after, engine_after, second);
     }
 
     // The outputs of both.
@@ -152,14 +153,21 @@ private:
 
 Quality compare_quality(const Model& before, const Model& after,
                         const std::shared_ptr<Engine>& engine, const InputSets& inputs,
-                        const Labels& labels, const QuantizeProgress& progress) {
-    Pair pair(before, after, engine, true);
+                        const Labels& labels, const QuantizeProgress& progress,
+                        const QualityOptions& options) {
+    const auto& engine_after = options.engine_after ? options.engine_after : engine;
+    std::optional<Pair> pair;
+    if (options.layers) {
+        pair.emplace(before, after, engine, engine_after, true);
+    }
     // The decisions are those of the models as they run, with all that the engine fuses.
-    Pair plain(before, after, engine, false);
+    Pair plain(before, after, engine, engine_after, false);
     Quality quality;
     std::vector<NamedValue> values;
     for (std::size_t number = 0; inputs(number, values); ++number) {
-        pair.run(values);
+        if (pair) {
+            pair->run(values);
+        }
         const auto [a, b] = plain.run(values);
         ++quality.samples;
         if (!a.empty() && a[0].value.is_tensor() && a[0].value.dtype() == DType::f32 &&
@@ -178,7 +186,9 @@ Quality compare_quality(const Model& before, const Model& after,
             progress("comparison", number + 1);
         }
     }
-    quality.layers = pair.layers();
+    if (pair) {
+        quality.layers = pair->layers();
+    }
     quality.outputs = plain.outputs();
     return quality;
 }
@@ -198,7 +208,7 @@ std::vector<Sensitivity> sensitivity(const Model& model, const std::shared_ptr<E
         auto alone = options;
         alone.keep = where([wanted](const Graph&, OpId op) { return op != wanted; });
         const auto made = quantize(folded, ranges, alone);
-        Pair pair(folded, made.model, engine, false);
+        Pair pair(folded, made.model, engine, engine, false);
         std::vector<NamedValue> values;
         for (std::size_t number = 0; inputs(number, values); ++number) {
             pair.run(values);

@@ -1,10 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <optional>
-#include <tuple>
 
 #include "trocar/command.h"
 #include "trocar/error.h"
@@ -12,7 +10,6 @@
 #include "trocar/inputs.h"
 #include "trocar/mapping.h"
 #include "trocar/model.h"
-#include "trocar/session.h"
 #include "util/mapped_file.h"
 #include "util/text.h"
 
@@ -92,87 +89,23 @@ fs::path target_of(const Options& options) {
     return options.out;
 }
 
-// What became of the ops, by type and fate.
-Table coverage_table(const std::vector<MappedOp>& ops) {
-    Table table{.key = "coverage",
-                .title = "Ops",
-                .columns = {{.key = "type", .title = "Op"},
-                            {.key = "count", .title = "Number", .show = Show::count},
-                            {.key = "state", .title = "State"},
-                            {.key = "rule", .title = "Rule"},
-                            {.key = "why", .title = "Why"},
-                            {.key = "first", .title = "First", .optional = 1}},
-                .rows = {},
-                .note = {}};
-    using Key = std::tuple<bool, std::string, std::string, std::string>;
-    std::map<Key, std::pair<std::uint64_t, std::string>> groups;
-    for (const auto& op : ops) {
-        auto& [count, first] =
-            groups[{op.state == MappedOp::State::mapped, op.type, op.rule, op.why}];
-        first = count++ == 0 ? op.name : first;
-    }
-    for (const auto& [key, group] : groups) {
-        const auto& [done, type, rule, why] = key;
-        table.rows.push_back({.cells = {type, group.first, done ? "mapped" : "impossible", rule,
-                                        why, group.second}});
-    }
-    return table;
-}
-
-bool is_typed(const Graph& graph) {
-    const auto tensors = graph.tensors();
-    return std::all_of(tensors.begin(), tensors.end(), [&](TensorId id) {
-        const auto& tensor = graph.tensor(id);
-        return tensor.constant || tensor.type.shape().has_value();
-    });
-}
-
 // The model in the words that the format of `target` has. Nothing: some ops cannot be said so.
 std::optional<Model> in_dialect(Model model, const Format& format, const Options& options,
                                 Context& context, Report& report) {
-    if (needs_types(model.dialect, format.dialect) && !is_typed(model.graph)) {
+    if (needs_types(model.dialect, format.dialect) && !has_all_types(model.graph)) {
         // Shapes come from a run.
         auto spec = options.inputs;
         spec.seed = context.seed();
         spec.fill = spec.fill.empty() ? "random" : spec.fill;
         const auto inputs = make_inputs(model, spec);
-        std::vector<TensorId> open;
-        for (const auto tensor : model.graph.tensors()) {
-            if (!model.graph.tensor(tensor).constant) {
-                open.push_back(tensor);
-            }
-        }
-        const auto types = observe_types(model, context.engine(), inputs.values, open);
-        for (std::size_t i = 0; i < open.size(); ++i) {
-            model.graph.set_type(open[i], types[i]);
-        }
+        complete_types(model, context.engine(), inputs.values);
     }
     MapOptions how;
     how.rules.assign(options.rules.begin(), options.rules.end());
     how.tidy = !options.keep_layout;
     auto mapped = map_model(model, format.dialect, how);
-    const auto impossible = static_cast<std::uint64_t>(
-        std::count_if(mapped.ops.begin(), mapped.ops.end(),
-                      [](const MappedOp& op) { return op.state == MappedOp::State::impossible; }));
-    Section section{.key = "mapping", .title = "Mapping", .scalars = {}};
-    auto& scalars = section.scalars;
-    scalars.push_back({"from", "From", model.dialect, Show::plain, ""});
-    scalars.push_back({"to", "To", std::string(format.dialect), Show::plain, ""});
-    scalars.push_back({"mapped", "Ops mapped", std::uint64_t{mapped.ops.size()} - impossible,
-                       Show::count, fmt::format("of {}", mapped.ops.size())});
-    scalars.push_back({"impossible", "Impossible", impossible, Show::count, ""});
-    scalars.push_back(
-        {"made", "Ops made", std::uint64_t{mapped.model.graph.op_count()}, Show::count, ""});
-    scalars.push_back({"transposes", "Changes of layout", std::uint64_t{mapped.transposes_left},
-                       Show::count,
-                       fmt::format("{} before they were joined", mapped.transposes_made)});
-    report.sections.push_back(std::move(section));
-    report.tables.push_back(coverage_table(mapped.ops));
-    if (impossible > 0) {
-        report.verdict = false;
-        report.notes.push_back(
-            fmt::format("{} cannot be mapped, so nothing was written; --rules FILE adds rules",
-                        counted(impossible, "op")));
+    report_mapping(mapped, model.dialect, report);
+    if (!mapped.complete()) {
         return std::nullopt;
     }
     return std::move(mapped.model);
@@ -240,7 +173,7 @@ std::function<Report(Context&)> bind(Args& args) {
     args.option("--rules", options->rules, "FILE",
                 "Further rules for another dialect, asked before Trocar's own; may be repeated");
     args.flag("--keep-layout", options->keep_layout,
-              "Leave every change of layout where a rule put it");
+              "Leave every change of layout, activation and quantised op as a rule made it");
     declare_input_options(args, options->inputs);
     args.flag("--verify", options->verify, "Write nothing when the graph has problems (exit 1)");
     args.example("trocar convert model.onnx copy.onnx", "Read a model and write it back");

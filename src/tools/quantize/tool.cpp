@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <set>
 
 #include "graph/op_label.h"
 #include "trocar/command.h"
 #include "trocar/data.h"
 #include "trocar/error.h"
+#include "trocar/format.h"
 #include "trocar/inputs.h"
+#include "trocar/mapping.h"
 #include "trocar/quantize.h"
 #include "util/text.h"
 
@@ -22,6 +25,7 @@ constexpr double telling_db = 6;
 struct Options {
     std::string model;
     std::string out;
+    std::string to;
     DataArguments data;
     InputSpec inputs;
     std::string scheme = "int8";
@@ -147,16 +151,77 @@ public:
                 quality = compared(made.model, inputs);
             }
         }
-        save(made.model, options_.out);
         describe(made, quality, report);
+        write(made.model, inputs, report);
         return report;
     }
 
 private:
-    Quality compared(const Model& after, const InputSets& inputs) {
+    Quality compared(const Model& after, const InputSets& inputs,
+                     const QualityOptions& options = {}) {
         return compare_quality(
             model_, after, context_.engine(), inputs,
-            [this](std::size_t number) { return source_->label(number); }, progress_);
+            [this](std::size_t number) { return source_->label(number); }, progress_, options);
+    }
+
+    // Under each name, in the dialect of its format. Nothing is written before all can be.
+    void write(const Model& made, const InputSets& inputs, Report& report) {
+        std::vector<std::pair<std::string, std::optional<Model>>> all;  // without: `made`
+        for (const auto& path : {options_.out, options_.to}) {
+            const auto* format = path.empty() ? nullptr : find_writer(path);
+            if (path.empty()) {
+                continue;
+            }
+            if (format == nullptr || format->dialect == made.dialect) {
+                all.emplace_back(path, std::nullopt);
+                continue;
+            }
+            auto typed = clone(made);
+            if (needs_types(made.dialect, format->dialect) && !has_all_types(typed.graph)) {
+                complete_types(typed, context_.engine(), first_inputs());
+            }
+            auto mapped = map_model(typed, format->dialect);
+            report_mapping(mapped, made.dialect, report);
+            if (!mapped.complete()) {
+                return;
+            }
+            mapped.model.format = format->name;
+            if (source_) {
+                compare_mapped(mapped.model, inputs, report);
+            }
+            all.emplace_back(path, std::move(mapped.model));
+        }
+        for (const auto& [path, model] : all) {
+            save(model ? *model : made, path);
+        }
+    }
+
+    // Any that fit do, where only shapes are asked for.
+    std::vector<NamedValue> first_inputs() {
+        std::vector<NamedValue> values;
+        if (source_ && (*source_)(0, values)) {
+            return values;
+        }
+        InputSpec spec;
+        spec.seed = context_.seed();
+        spec.fill = "random";
+        return make_inputs(model_, spec).values;
+    }
+
+    // What another dialect's own engine makes of it.
+    void compare_mapped(const Model& model, const InputSets& inputs, Report& report) {
+        auto engine = context_.engine_options();
+        engine.name = engine_for(model.dialect, engine);
+        if (engine.name == context_.engine_options().name) {
+            report.notes.push_back(
+                fmt::format("there is no engine for {} here to compare it on", model.dialect));
+            return;
+        }
+        engine.path.clear();
+        engine.options.clear();
+        const auto opened = open_engine(engine);
+        const auto quality = compared(model, inputs, {.layers = false, .engine_after = opened});
+        quality_section(quality, fmt::format("Quality on {}", engine.name), engine.name, report);
     }
 
     // Leaves the most sensitive ops as they were until the outputs are as near as asked for.
@@ -182,7 +247,7 @@ private:
                             return kept.contains(op_label(graph, op));
                         });
             made = quantize(model_, ranges, how_);
-            quality = compared(made.model, inputs);
+            quality = compared(made.model, inputs, {.layers = false, .engine_after = {}});
         }
         for (const auto& one : order) {
             table.rows.push_back(
@@ -213,7 +278,7 @@ private:
             {"bytes_after", "Constants after", made.constant_bytes_after, Show::bytes, ""});
         report.sections.push_back(std::move(written));
         if (quality.samples > 0) {
-            quality_section(quality, report);
+            quality_section(quality, "Quality", "quality", report);
             report.tables.push_back(layer_table(quality));
         } else {
             report.notes.emplace_back(
@@ -236,8 +301,9 @@ private:
         }
     }
 
-    static void quality_section(const Quality& quality, Report& report) {
-        Section section{.key = "quality", .title = "Quality", .scalars = {}};
+    static void quality_section(const Quality& quality, const std::string& title,
+                                const std::string& key, Report& report) {
+        Section section{.key = key, .title = title, .scalars = {}};
         auto& scalars = section.scalars;
         scalars.push_back({"samples", "Samples", std::uint64_t{quality.samples}, Show::count, ""});
         if (quality.labelled > 0) {
@@ -284,6 +350,8 @@ std::function<Report(Context&)> bind(Args& args) {
     const auto options = std::make_shared<Options>();
     args.positional(options->model, "MODEL", "Model file of ONNX ops");
     args.positional(options->out, "OUT", "File to write");
+    args.option("--to", options->to, "FILE",
+                "Write it here too, in the format that the name asks for");
     args.option("--scheme", options->scheme, "SCHEME",
                 "int8 (weights and activations), weights-int8, weights-int4, weights-f16, "
                 "weights-bf16");
@@ -304,6 +372,8 @@ std::function<Report(Context&)> bind(Args& args) {
     declare_input_options(args, options->inputs);
     args.example("trocar quantize model.onnx q.onnx --data calibration/",
                  "Static int8, with accuracy and the SQNR of every layer");
+    args.example("trocar quantize model.onnx q.onnx --data calibration/ --to q.tflite",
+                 "The same in TensorFlow Lite's own 8-bit ops as well");
     args.example("trocar quantize model.onnx small.onnx --scheme weights-int4",
                  "Smaller constants, computed with as before");
     return [options](Context& context) {
