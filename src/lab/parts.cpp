@@ -6,8 +6,8 @@
 #include <queue>
 #include <unordered_map>
 
-#include "graph/op_label.h"
 #include "trocar/error.h"
+#include "util/op_label.h"
 
 namespace trocar {
 

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
-#include "graph/op_label.h"
 #include "mapping/evaluate.h"
+#include "util/op_label.h"
 
 namespace trocar::mapping {
 

@@ -4,7 +4,6 @@
 #include <map>
 #include <set>
 
-#include "graph/op_label.h"
 #include "mapping/evaluate.h"
 #include "mapping/fuse.h"
 #include "mapping/integers.h"
@@ -13,6 +12,7 @@
 #include "trocar/engine.h"
 #include "trocar/error.h"
 #include "trocar/mapping.h"
+#include "util/op_label.h"
 #include "util/text.h"
 
 namespace trocar {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "graph/op_label.h"
+#include "util/op_label.h"
 
 namespace trocar::quantizing {
 

@@ -7,12 +7,12 @@
 #include <mutex>
 #include <optional>
 
-#include "graph/op_label.h"
 #include "quantize/ops.h"
 #include "trocar/error.h"
 #include "trocar/quantize.h"
 #include "trocar/session.h"
 #include "trocar/tool.h"
+#include "util/op_label.h"
 
 namespace trocar {
 

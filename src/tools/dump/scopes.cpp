@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "graph/op_label.h"
+#include "util/op_label.h"
 
 namespace trocar::dump {
 

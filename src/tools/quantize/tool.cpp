@@ -6,7 +6,6 @@
 #include <optional>
 #include <set>
 
-#include "graph/op_label.h"
 #include "trocar/command.h"
 #include "trocar/data.h"
 #include "trocar/error.h"
@@ -14,6 +13,7 @@
 #include "trocar/inputs.h"
 #include "trocar/mapping.h"
 #include "trocar/quantize.h"
+#include "util/op_label.h"
 #include "util/text.h"
 
 namespace trocar {
