@@ -59,6 +59,17 @@ struct MappingInfo {
     std::vector<std::string> types;  // of source ops that have a rule
 };
 std::vector<MappingInfo> mappings();
+// One rule, of this build or of a file.
+struct RuleInfo {
+    std::string name;
+    std::vector<std::string> matches;  // types of source ops: those of each op of the pattern
+    std::vector<std::string> makes;    // types of target ops, in the order of their names
+    std::size_t tests = 0;
+    std::string untested;  // why it has none
+};
+// Throws Error(unsupported) when there are none for the two dialects.
+std::vector<RuleInfo> rule_infos(const std::string& from, const std::string& to,
+                                 const std::vector<std::filesystem::path>& rules = {});
 bool can_map(const std::string& from, const std::string& to);
 // Must element types and shapes of all tensors be known?
 bool needs_types(const std::string& from, const std::string& to);

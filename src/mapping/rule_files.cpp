@@ -81,6 +81,73 @@ RuleFiles rule_files(const std::string& from, const std::string& to,
 
 }  // namespace mapping
 
+namespace {
+
+using mapping::Expression;
+using mapping::RuleFiles;
+
+// Types of the ops in an expression, and in the definitions that it calls.
+class OpsMade {
+public:
+    explicit OpsMade(const RuleFiles& files) : files_(files) {}
+
+    void look(const Expression* at) {
+        if (at == nullptr) {
+            return;
+        }
+        if (at->kind == Expression::Kind::op) {
+            found_.insert(at->text);
+        }
+        if (at->kind == Expression::Kind::call && called_.insert(at->text).second) {
+            for (const auto& file : files_) {
+                if (const auto made = file->definitions.find(at->text);
+                    made != file->definitions.end()) {
+                    look(made->second.value.get());
+                    break;
+                }
+            }
+        }
+        for (const auto& child : at->children) {
+            look(child.get());
+        }
+        for (const auto& [name, child] : at->named) {
+            look(child.get());
+        }
+    }
+    std::vector<std::string> found() const { return {found_.begin(), found_.end()}; }
+
+private:
+    const RuleFiles& files_;
+    std::set<std::string> found_;
+    std::set<std::string> called_;
+};
+
+}  // namespace
+
+std::vector<RuleInfo> rule_infos(const std::string& from, const std::string& to,
+                                 const std::vector<std::filesystem::path>& rules) {
+    const auto files = mapping::rule_files(from, to, rules);
+    std::vector<RuleInfo> all;
+    for (const auto& file : files) {
+        for (const auto& rule : file->rules) {
+            RuleInfo info;
+            info.name = rule->name;
+            for (const auto& op : rule->match) {
+                info.matches.push_back(fmt::format("{}", fmt::join(op.types, " | ")));
+            }
+            OpsMade made(files);
+            for (const auto& statement : rule->body) {
+                made.look(statement.value.get());
+            }
+            info.makes = made.found();
+            info.tests = rule->tests.size();
+            info.untested = rule->untested;
+            all.push_back(std::move(info));
+        }
+    }
+    return all;
+}
+
 std::vector<MappingInfo> mappings() {
     std::vector<MappingInfo> all;
     for (const auto& [from, to] : mapping::mapped_dialects()) {

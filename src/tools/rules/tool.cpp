@@ -40,6 +40,29 @@ Report list(Context&) {
     return report;
 }
 
+Report show(const Options& options) {
+    Report report;
+    report.tool = "rules show";
+    Table table{.key = "rules",
+                .title = "Rules",
+                .columns = {{.key = "ops", .title = "Ops"},
+                            {.key = "rule", .title = "Rule"},
+                            {.key = "makes", .title = "Makes"},
+                            {.key = "tests", .title = "Tests", .show = Show::count},
+                            {.key = "untested", .title = "Untested", .optional = 1}},
+                .rows = {},
+                .note = {}};
+    for (const auto& one :
+         rule_infos(options.from, options.to, {options.rules.begin(), options.rules.end()})) {
+        table.rows.push_back(
+            {.cells = {Cell(fmt::format("{}", fmt::join(one.matches, ", "))), one.name,
+                       Cell(fmt::format("{}", fmt::join(one.makes, ", "))),
+                       std::uint64_t{one.tests}, one.untested}});
+    }
+    report.tables.push_back(std::move(table));
+    return report;
+}
+
 Report check(const Options& options, Context& context) {
     RuleCheckOptions how;
     how.rules.assign(options.rules.begin(), options.rules.end());
@@ -93,6 +116,15 @@ std::function<Report(Context&)> bind_list(Args& args) {
     return [](Context& context) { return list(context); };
 }
 
+std::function<Report(Context&)> bind_show(Args& args) {
+    const auto options = std::make_shared<Options>();
+    args.positional(options->from, "FROM", "Dialect of the ops that rules match");
+    args.positional(options->to, "TO", "Dialect of the ops that they make");
+    args.option("--rules", options->rules, "FILE", "Further rules, which come first");
+    args.example("trocar rules show onnx tflite", "What can be mapped, and to what");
+    return [options](Context&) { return show(*options); };
+}
+
 std::function<Report(Context&)> bind_check(Args& args) {
     const auto options = std::make_shared<Options>();
     args.positional(options->from, "FROM", "Dialect of the ops that rules match");
@@ -106,17 +138,19 @@ std::function<Report(Context&)> bind_check(Args& args) {
 
 const Command list_command{
     .name = "list", .summary = "The dialects that rules map", .bind = bind_list};
+const Command show_command{
+    .name = "show", .summary = "The ops that rules match, and what they make", .bind = bind_show};
 const Command check_command{
     .name = "check",
     .summary = "Try rules on engines of both dialects and compare what comes out",
     .bind = bind_check};
-constexpr const Command* sub_commands[] = {&list_command, &check_command};
+constexpr const Command* sub_commands[] = {&list_command, &show_command, &check_command};
 
 }  // namespace
 
 extern const Command rules_tool{
     .name = "rules",
-    .summary = "Rules that map models to other dialects: list them, try them",
+    .summary = "Rules that map models to other dialects: list them, show them, try them",
     .bind = nullptr,
     .commands = sub_commands,
 };
