@@ -29,7 +29,9 @@ std::vector<LibraryFile> find_libraries(const EngineLibrary& library,
     for (const auto& folder : options.search) {
         search.add_folder(folder, library.below);
     }
-    search.add_system();
+    if (library.system) {
+        search.add_system();
+    }
     return search.take();
 }
 
@@ -44,13 +46,11 @@ std::vector<EngineInfo> find_engines(
         try {
             info.version = found.version;
             check_library_file(found.path, library.install_hint);
-            if (info.version.empty()) {
+            if (info.version.empty() && !library.only) {
                 info.version = version_of(found.path);
             }
-            if (older_version(info.version, library.oldest)) {
-                throw Error(Fault::engine,
-                            fmt::format("{} {} is too old: {} or newer is needed", library.title,
-                                        info.version, library.oldest));
+            if (const auto wrong = wrong_version(library, info.version); !wrong.empty()) {
+                throw Error(Fault::engine, wrong);
             }
             if (complete) {
                 complete(info);
@@ -67,6 +67,20 @@ std::vector<EngineInfo> find_engines(
         none.hint = library.install_hint;
     }
     return result;
+}
+
+std::string wrong_version(const EngineLibrary& library, const std::string& version) {
+    if (library.only) {
+        return version.empty()
+                   ? "its version is not known: the notes of its wheel are not beside it"
+               : version != library.oldest ? fmt::format("{} {} cannot be used: it has to be {}",
+                                                         library.title, version, library.oldest)
+                                           : "";
+    }
+    return older_version(version, library.oldest)
+               ? fmt::format("{} {} is too old: {} or newer is needed", library.title, version,
+                             library.oldest)
+               : "";
 }
 
 void throw_nothing_found(const EngineLibrary& library, const EngineOptions& options) {

@@ -20,6 +20,8 @@ struct EngineLibrary {
     std::vector<std::string> below;  // patterns, from a folder that a user names
     std::string oldest;              // version that can be used
     const char* install_hint;
+    bool only = false;   // that version alone can be used; nothing but `version_in` tells it
+    bool system = true;  // it may be among the libraries of the system
 };
 
 // Every such library that `options` leads to, best first: that of `path` alone when given, else
@@ -38,15 +40,18 @@ std::vector<EngineInfo> find_engines(
 // Throws Error(engine): nothing was found.
 [[noreturn]] void throw_nothing_found(const EngineLibrary& library, const EngineOptions& options);
 
-// What `load` makes of the first library that it does not refuse; where none can be used, its
-// error for the first.
+// Why a library of this version cannot be used, in a sentence; empty: it can.
+std::string wrong_version(const EngineLibrary& library, const std::string& version);
+
+// What `load` makes of the first library (its path and version) that it does not refuse; where none
+// can be used, its error for the first.
 template <class Load>
 auto load_first(const EngineLibrary& library, const EngineOptions& options, Load&& load) {
     const auto found = find_libraries(library, options);
     std::exception_ptr first;
     for (const auto& candidate : found) {
         try {
-            return load(candidate.path);
+            return load(candidate);
         } catch (const Error& e) {
             if (options.log) {
                 options.log(LogLevel::info, e.what());

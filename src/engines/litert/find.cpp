@@ -23,26 +23,17 @@ std::string version_beside(const fs::path& library) {
     return {};
 }
 
-const std::vector<std::string> below{"", "ai_edge_litert", "*/ai_edge_litert",
-                                     "lib/python*/site-packages/ai_edge_litert"};
-
 }  // namespace
 
-std::vector<LibraryFile> find_libraries(const EngineOptions& options) {
-    LibrarySearch search("libLiteRt.so", version_beside);
-    if (!options.path.empty()) {
-        std::error_code ignored;
-        if (fs::is_directory(options.path, ignored)) {
-            search.add_folder(options.path, below);
-        } else {
-            search.add_file(options.path);
-        }
-        return search.take();
-    }
-    for (const auto& folder : options.search) {
-        search.add_folder(folder, below);
-    }
-    return search.take();
-}
+const EngineLibrary engine_library{
+    .title = "LiteRT",
+    .stem = "libLiteRt.so",
+    .version_in = version_beside,
+    .below = {"", "ai_edge_litert", "*/ai_edge_litert", "lib/python*/site-packages/ai_edge_litert"},
+    .oldest = only_version,
+    .install_hint = install_hint,
+    .only = true,
+    .system = false,
+};
 
 }  // namespace trocar::litert

@@ -1,10 +1,6 @@
 #pragma once
 
-#include <string>
-#include <vector>
-
-#include "trocar/engine.h"
-#include "util/library_files.h"
+#include "util/engine_library.h"
 
 namespace trocar::litert {
 
@@ -14,8 +10,7 @@ inline constexpr const char* only_version = "2.3.0";
 inline constexpr const char* install_hint =
     "pip install ai-edge-litert==2.3.0, or --engine litert:PATH names a folder that holds it";
 
-// Every libLiteRt.so that `options` leads to, best first. The version is that of the wheel's notes
-// beside it; empty: there are none.
-std::vector<LibraryFile> find_libraries(const EngineOptions& options);
+// The version is that of the wheel's notes beside the library; empty: there are none.
+extern const EngineLibrary engine_library;
 
 }  // namespace trocar::litert

@@ -1,6 +1,5 @@
 #include "engines/litert/library.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -17,25 +16,10 @@ namespace {
     throw Error(Fault::engine, fmt::format("'{}' {}", path, why), install_hint);
 }
 
-Api open_api(const std::string& path) {
+Api open_functions(const std::string& path) {
     check_library_file(path, install_hint);
-    void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (handle == nullptr) {
-        const char* reason = ::dlerror();
-        refuse(path,
-               fmt::format("cannot be loaded: {}", reason != nullptr ? reason : "unknown reason"));
-    }
-    Api api;
-    const char* missing = nullptr;
-    api.each([&](auto& function) {
-        function.call = reinterpret_cast<decltype(function.call)>(::dlsym(handle, function.name));
-        missing = function.call == nullptr && missing == nullptr ? function.name : missing;
-    });
-    if (missing != nullptr) {
-        ::dlclose(handle);
-        refuse(path, fmt::format("is not LiteRT {}: it has no function {}", only_version, missing));
-    }
-    return api;
+    return c_library::open_api<Api>(path, fmt::format("is not LiteRT {}", only_version),
+                                    [&](const std::string& why) { refuse(path, why); });
 }
 
 }  // namespace
@@ -61,7 +45,7 @@ std::shared_ptr<Library> Library::load(const std::string& path, const std::strin
     const std::lock_guard lock(mutex);
     auto& library = loaded[canonical];
     if (library == nullptr) {
-        library.reset(new Library(canonical, version, open_api(canonical)));
+        library.reset(new Library(canonical, version, open_functions(canonical)));
     }
     return library;
 }

@@ -3,10 +3,15 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "util/c_library.h"
+
 // The functions of LiteRT's C API that Trocar calls, by the names that libLiteRt.so exports. Facts
 // of its ABI, restated: nothing of LiteRT is needed to build. They are those of the one version
 // that library.h names, as others may differ.
 namespace trocar::litert {
+
+using c_library::Function;
+using c_library::Owned;
 
 // Objects of the engine, known by pointer only.
 struct Environment;
@@ -63,18 +68,6 @@ inline constexpr std::uint64_t event_op = 2;        // an op of the model
 inline constexpr std::uint64_t event_delegate = 8;  // a kernel of a delegate
 
 using Release = void (*)(void*);
-
-// A function of the library by its name; it can be called once `call` is filled in.
-template <class Signature>
-struct Function {
-    const char* name;
-    Signature* call = nullptr;
-
-    template <class... Arguments>
-    auto operator()(Arguments... arguments) const {
-        return call(arguments...);
-    }
-};
 
 struct Api {
     Function<Status(int, const EnvironmentOption*, Environment**)> create_environment{

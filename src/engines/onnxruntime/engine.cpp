@@ -84,7 +84,8 @@ private:
 
 std::shared_ptr<Engine> open(const EngineOptions& options) {
     auto settings = parse_settings(options);
-    auto library = load_first(engine_library, options, Library::load);
+    auto library = load_first(engine_library, options,
+                              [](const LibraryFile& found) { return Library::load(found.path); });
     check_provider(*library, settings);
     return std::make_shared<OrtEngine>(std::move(library), std::move(settings), options);
 }

@@ -112,8 +112,10 @@ private:
 
 std::shared_ptr<Engine> open(const EngineOptions& options) {
     auto settings = parse_settings(options);
-    return std::make_shared<OvEngine>(load_first(engine_library, options, Library::load),
-                                      std::move(settings), options);
+    return std::make_shared<OvEngine>(
+        load_first(engine_library, options,
+                   [](const LibraryFile& found) { return Library::load(found.path); }),
+        std::move(settings), options);
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 #include "engines/openvino/library.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -19,27 +18,11 @@ namespace {
                 "`pip install openvino` gives a current one; --engine openvino:PATH names another");
 }
 
-Api open_api(const std::string& path) {
+Api open_functions(const std::string& path) {
     check_library_file(path, engine_library.install_hint);
-    void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (handle == nullptr) {
-        const char* reason = ::dlerror();
-        refuse(path,
-               fmt::format("cannot be loaded: {}", reason != nullptr ? reason : "unknown reason"));
-    }
-    Api api;
-    const char* missing = nullptr;
-    api.each([&](auto& function) {
-        function.call = reinterpret_cast<decltype(function.call)>(::dlsym(handle, function.name));
-        missing = function.call == nullptr && missing == nullptr ? function.name : missing;
-    });
-    if (missing != nullptr) {
-        ::dlclose(handle);
-        refuse(path, fmt::format("is not the C library of OpenVINO {} or newer: it has no "
-                                 "function {}",
-                                 engine_library.oldest, missing));
-    }
-    return api;
+    return c_library::open_api<Api>(
+        path, fmt::format("is not the C library of OpenVINO {} or newer", engine_library.oldest),
+        [&](const std::string& why) { refuse(path, why); });
 }
 
 // "2026.4.1-22982-e213a147257-releases/2026/4" → "2026.4.1".
@@ -92,7 +75,7 @@ std::shared_ptr<Library> Library::load(const std::string& path) {
     if (library != nullptr) {
         return library;
     }
-    const std::shared_ptr<Library> made(new Library(canonical, open_api(canonical)));
+    const std::shared_ptr<Library> made(new Library(canonical, open_functions(canonical)));
     if (older_version(made->version_, engine_library.oldest)) {
         refuse(canonical, fmt::format("is OpenVINO {}, which is too old: {} or newer is needed",
                                       made->version_, engine_library.oldest));

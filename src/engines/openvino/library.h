@@ -48,30 +48,4 @@ private:
     pid_t process_ = 0;     // that made the core
 };
 
-// An object of the library that is released at the end.
-template <class Object>
-class Owned {
-public:
-    Owned() = default;
-    explicit Owned(const Function<void(Object*)>& release) : release_(release.call) {}
-    Owned(Owned&& other) noexcept
-        : release_(other.release_), object_(std::exchange(other.object_, nullptr)) {}
-    Owned& operator=(Owned&& other) noexcept {
-        std::swap(release_, other.release_);
-        std::swap(object_, other.object_);
-        return *this;
-    }
-    ~Owned() {
-        if (object_ != nullptr) {
-            release_(object_);
-        }
-    }
-    Object* get() const { return object_; }
-    Object** fill() { return &object_; }  // for the function that makes it, once
-
-private:
-    void (*release_)(Object*) = nullptr;
-    Object* object_ = nullptr;
-};
-
 }  // namespace trocar::ov

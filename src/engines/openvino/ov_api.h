@@ -3,10 +3,15 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "util/c_library.h"
+
 // The functions of OpenVINO's C API that Trocar calls, by the names that libopenvino_c exports.
 // Facts of its ABI, restated: nothing of OpenVINO is needed to build. The signatures are those of
 // 2025.4 and newer; ov_api_test.cpp compares them with the official headers where these are found.
 namespace trocar::ov {
+
+using c_library::Function;
+using c_library::Owned;
 
 // Objects of the engine, known by pointer only.
 struct Core;
@@ -69,18 +74,6 @@ struct KernelInfos {
     std::size_t size = 0;
 };
 using LogFunction = void (*)(const char*);
-
-// A function of the library by its name; it can be called once `call` is filled in.
-template <class Signature>
-struct Function {
-    const char* name;
-    Signature* call = nullptr;
-
-    template <class... Arguments>
-    auto operator()(Arguments... arguments) const {
-        return call(arguments...);
-    }
-};
 
 struct Api {
     // Texts that the engine gives are released with `release_text`.
