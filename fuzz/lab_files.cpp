@@ -2,25 +2,18 @@
 // layers, results of a run, and saved comparisons. What can be read can be used, and written as
 // text that reads back as the same.
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <string_view>
 
+#include "fuzz/require.h"
 #include "lab/files.h"
 #include "trocar/compare_report.h"
-#include "trocar/error.h"
 #include "util/files.h"
 #include "util/scratch.h"
 
 namespace {
 
 using namespace trocar;
-
-void require(bool holds) {
-    if (!holds) {
-        std::abort();
-    }
-}
 
 // What is refused, is as bad input.
 template <class Work>

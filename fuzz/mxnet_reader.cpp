@@ -1,34 +1,14 @@
 // Takes arbitrary bytes as a symbol and, after a zero byte, its arrays. What can be read must
 // verify.
 #include <cstdint>
-#include <cstdlib>
 #include <span>
 #include <string_view>
 
 #include "formats/mxnet/params.h"
 #include "formats/mxnet/reader.h"
-#include "trocar/error.h"
+#include "fuzz/require.h"
 
-namespace {
-
-using namespace trocar;
-
-void require(bool holds) {
-    if (!holds) {
-        std::abort();
-    }
-}
-
-void check(const Graph& graph) {
-    require(graph.verify().empty());
-    for (const auto id : graph.ops()) {
-        for (const auto& body : graph.op(id).subgraphs()) {
-            check(*body);
-        }
-    }
-}
-
-}  // namespace
+using namespace trocar;  // NOLINT(google-build-using-namespace)
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const std::string_view text(reinterpret_cast<const char*>(data), size);
@@ -39,10 +19,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             if (alone) {
                 mxnet::read_arrays(arrays, nullptr, "'arrays'");
             } else {
-                check(mxnet::read_mxnet(text.substr(0, end), arrays, nullptr, "'s'", "'a'").graph);
+                require_valid(
+                    mxnet::read_mxnet(text.substr(0, end), arrays, nullptr, "'s'", "'a'").graph);
             }
         } catch (const Error& e) {
-            require(e.fault() == Fault::input || e.fault() == Fault::unsupported);
+            require_refusal(e);
         }
     }
     return 0;

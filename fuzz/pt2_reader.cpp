@@ -2,44 +2,14 @@
 // as a program, a list of weights and a file of elements, with zero bytes between, and put into
 // one. What can be read must verify.
 #include <cstdint>
-#include <cstdlib>
 #include <span>
 #include <string>
 
 #include "formats/pt2/reader.h"
-#include "trocar/error.h"
+#include "fuzz/require.h"
 #include "util/test_zip.h"
 
-namespace {
-
-using namespace trocar;
-
-void require(bool holds) {
-    if (!holds) {
-        std::abort();
-    }
-}
-
-void check(const Graph& graph) {
-    require(graph.verify().empty());
-    for (const auto id : graph.ops()) {
-        for (const auto& body : graph.op(id).subgraphs()) {
-            check(*body);
-        }
-    }
-    for (const auto id : graph.tensors()) {
-        const auto& constant = graph.tensor(id).constant;
-        if (constant) {
-            try {
-                constant->bytes();
-            } catch (const Error& e) {
-                require(e.fault() == Fault::input || e.fault() == Fault::unsupported);
-            }
-        }
-    }
-}
-
-}  // namespace
+using namespace trocar;  // NOLINT(google-build-using-namespace)
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     std::string bytes(reinterpret_cast<const char*>(data), size);
@@ -58,9 +28,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     try {
         const auto model = pt2::read_pt2(std::as_bytes(std::span(bytes)), nullptr, "");
-        check(model.graph);
+        require_valid(model.graph);
     } catch (const Error& e) {
-        require(e.fault() == Fault::input || e.fault() == Fault::unsupported);
+        require_refusal(e);
     }
     return 0;
 }

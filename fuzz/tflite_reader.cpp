@@ -1,7 +1,6 @@
 // Reads arbitrary bytes as a TensorFlow Lite model. What can be read must verify, be written back
 // as the same bytes, and survive being rebuilt and read again.
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <span>
@@ -9,31 +8,11 @@
 
 #include "formats/tflite/reader.h"
 #include "formats/tflite/writer.h"
-#include "trocar/error.h"
+#include "fuzz/require.h"
 
 namespace {
 
 using namespace trocar;
-
-void require(bool holds) {
-    if (!holds) {
-        std::abort();
-    }
-}
-
-void touch_constants(const Graph& graph) {
-    for (const auto id : graph.tensors()) {
-        const auto& constant = graph.tensor(id).constant;
-        if (constant && !constant->is_string() &&
-            byte_size(constant->dtype(), constant->element_count()) < (1U << 24)) {
-            try {
-                constant->bytes();
-            } catch (const Error& e) {
-                require(e.fault() == Fault::input || e.fault() == Fault::unsupported);
-            }
-        }
-    }
-}
 
 // Elements that cannot be decoded are found when they are needed.
 void rebuild_and_read(const Model& model) {
@@ -41,7 +20,7 @@ void rebuild_and_read(const Model& model) {
     try {
         bytes = std::make_shared<std::string>(tflite::rebuild(model));
     } catch (const Error& e) {
-        require(e.fault() == Fault::input || e.fault() == Fault::unsupported);
+        require_refusal(e);
         return;
     }
     const auto again = tflite::read_bytes(std::as_bytes(std::span(*bytes)), bytes, {});
@@ -64,16 +43,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     try {
         model = tflite::read_bytes(bytes, words, {});
     } catch (const Error& e) {
-        require(e.fault() == Fault::input || e.fault() == Fault::unsupported);
+        require_refusal(e);
         return 0;
     }
-    require(model.graph.verify().empty());
+    require_valid(model.graph);
     for (const auto& function : model.functions) {
-        require(function->body.verify().empty());
+        require_valid(function->body);
     }
     const auto same = tflite::encode(model, {}).bytes;
     require(same.size() == size && std::memcmp(same.data(), data, size) == 0);
-    touch_constants(model.graph);
     rebuild_and_read(model);
     return 0;
 }
