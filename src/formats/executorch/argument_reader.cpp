@@ -13,6 +13,7 @@ namespace trocar::executorch {
 namespace {
 
 constexpr std::string_view out_end = "_out";
+constexpr std::size_t most_arguments = 1024;
 
 bool is_scalar(fb::KernelTypes type) {
     return type == fb::KernelTypes::Int || type == fb::KernelTypes::Bool ||
@@ -62,6 +63,10 @@ void PlanReader::add_kernel(const fb::KernelCall& call, Draft& draft) {
         file_.fail(fmt::format("operator {} has no name", call.op_index()));
     }
     file_.spend(2 * (name.size() + overload.size()));
+    if (size_of(call.args()) > most_arguments) {
+        file_.fail(fmt::format("a call of {} has {} arguments, and {} are the limit", name,
+                               size_of(call.args()), most_arguments));
+    }
     const auto args = numbers_of(call.args());
     file_.spend(args.size() * (sizeof(Attribute) / 2));
     const auto* kernel = find_kernel(name, overload);

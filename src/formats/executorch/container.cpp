@@ -154,4 +154,13 @@ Bytes Container::delegate(const fb::BackendDelegateDataReference& where) const {
     return size_of(data) == 0 ? Bytes() : std::as_bytes(std::span(data->data(), data->size()));
 }
 
+std::vector<std::pair<std::string_view, Bytes>> Container::named() const {
+    std::vector<std::pair<std::string_view, Bytes>> all;
+    const auto* stored = program_->named_data();
+    for (flatbuffers::uoffset_t i = 0; i < size_of(stored); ++i) {
+        all.emplace_back(text_of(stored->Get(i)->key()), segment(stored->Get(i)->segment_index()));
+    }
+    return all;
+}
+
 }  // namespace trocar::executorch

@@ -2,6 +2,8 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "formats/executorch/program_generated.h"
@@ -26,6 +28,8 @@ public:
     Bytes constant(std::uint32_t number, std::size_t size) const;
     Bytes state(std::uint64_t group, std::uint32_t number, std::size_t size) const;
     Bytes delegate(const fb::BackendDelegateDataReference& where) const;
+    // Data that delegates ask for by its name, in the order of the file.
+    std::vector<std::pair<std::string_view, Bytes>> named() const;
 
     void spend(std::size_t amount);  // throws when more is copied than the file can justify
     [[noreturn]] void fail(const std::string& what, Fault fault = Fault::input) const;

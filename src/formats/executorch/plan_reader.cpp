@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "formats/executorch/types.h"
 
@@ -127,6 +128,7 @@ void PlanReader::add_delegate(const fb::DelegateCall& call, Draft& draft) {
     // What is known already it reads, the rest it makes.
     std::size_t read = 0;
     std::size_t made = 0;
+    file_.spend(size_of(call.args()) * sizeof(std::string));
     for (const auto number : numbers_of(call.args())) {
         const auto& stored = value(number);
         if (stored.val_type() != fb::KernelTypes::Tensor) {
@@ -150,16 +152,41 @@ void PlanReader::add_delegate(const fb::DelegateCall& call, Draft& draft) {
                       Constant::view(DType::u8, {static_cast<std::int64_t>(bytes.size())}, bytes,
                                      file_.owner()));
     }
+    add_named_data(draft);
+    std::set<std::string> keys;
     for (flatbuffers::uoffset_t i = 0; i < size_of(delegate.compile_specs()); ++i) {
         const auto& one = *delegate.compile_specs()->Get(i);
         const auto* stored = one.value();
         const auto bytes = size_of(stored) == 0
                                ? Bytes()
                                : std::as_bytes(std::span(stored->data(), stored->size()));
-        file_.spend(sizeof(Attribute) + text_of(one.key()).size());
-        set_attribute(draft, fmt::format("spec.{}", text_of(one.key())),
-                      Constant::view(DType::u8, {static_cast<std::int64_t>(bytes.size())}, bytes,
-                                     file_.owner()));
+        file_.spend(sizeof(Attribute) + 2 * text_of(one.key()).size());
+        auto name = fmt::format("spec.{}", text_of(one.key()));
+        if (!keys.insert(name).second) {
+            name += fmt::format("#{}", i);
+        }
+        draft.spec.attributes.push_back(
+            {.name = std::move(name),
+             .value = Constant::view(DType::u8, {static_cast<std::int64_t>(bytes.size())}, bytes,
+                                     file_.owner()),
+             .reference = {},
+             .source = {}});
+    }
+}
+
+// The file does not say which delegate asks for what: each is given all.
+void PlanReader::add_named_data(Draft& draft) {
+    std::vector<std::string> names;
+    std::vector<Constant> data;
+    for (const auto& [key, bytes] : file_.named()) {
+        file_.spend(key.size() + sizeof(Constant) + sizeof(std::string));
+        names.emplace_back(key);
+        data.push_back(Constant::view(DType::u8, {static_cast<std::int64_t>(bytes.size())}, bytes,
+                                      file_.owner()));
+    }
+    if (!names.empty()) {
+        set_attribute(draft, "data_keys", std::move(names));
+        set_attribute(draft, "data", std::move(data));
     }
 }
 

@@ -48,6 +48,7 @@ private:
     void add_unknown(std::string_view overload, const std::vector<std::int64_t>& args,
                      Draft& draft);
     void add_delegate(const fb::DelegateCall& call, Draft& draft);
+    void add_named_data(Draft& draft);
     void add_instruction(const fb::Instruction& instruction, Draft& draft);
     void add_argument(Draft& draft, const Parameter& parameter, std::int64_t number);
     void add_tensors(Draft& draft, const std::string& name,

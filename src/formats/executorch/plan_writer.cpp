@@ -39,6 +39,12 @@ std::uint32_t Data::segment(Bytes bytes, std::shared_ptr<const void> owner) {
     return static_cast<std::uint32_t>(segments_.size());
 }
 
+void Data::named(const std::string& key, const Constant& value) {
+    if (!named_.contains(key)) {
+        named_[key] = segment(value.bytes(), value.owner());
+    }
+}
+
 void PlanWriter::fail(OpId op, const std::string& what) const {
     throw Error(Fault::unsupported, fmt::format("{}: {}", graph_.describe(op), what));
 }
@@ -231,6 +237,17 @@ void PlanWriter::delegate(OpId id) {
             specs.push_back(fb::CreateCompileSpec(
                 builder_, builder_.CreateString(attribute.name.substr(spec_prefix.size())),
                 builder_.CreateVector(data, bytes->bytes().size())));
+        }
+    }
+    const auto* keys = op.attribute("data_keys");
+    const auto* data = op.attribute("data");
+    if (keys != nullptr && data != nullptr) {
+        const auto* names = std::get_if<std::vector<std::string>>(&keys->value);
+        const auto* values = std::get_if<std::vector<Constant>>(&data->value);
+        for (std::size_t i = 0;
+             names != nullptr && values != nullptr && i < std::min(names->size(), values->size());
+             ++i) {
+            data_.named((*names)[i], (*values)[i]);
         }
     }
     if (where.IsNull()) {

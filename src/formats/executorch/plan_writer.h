@@ -21,6 +21,10 @@ public:
     // The number of a segment.
     std::uint32_t segment(Bytes bytes, std::shared_ptr<const void> owner);
 
+    // Data that delegates ask for by name; the first of a name stays.
+    void named(const std::string& key, const Constant& value);
+    const std::map<std::string, std::uint32_t>& named() const { return named_; }
+
     const std::vector<Bytes>& constants() const { return constants_; }
     const std::vector<std::uint64_t>& offsets() const { return offsets_; }
     std::uint64_t constants_size() const { return size_; }
@@ -31,6 +35,7 @@ private:
     std::vector<std::uint64_t> offsets_{0};  // the first stands for tensors without data
     std::uint64_t size_ = 0;
     std::vector<Bytes> segments_;
+    std::map<std::string, std::uint32_t> named_;  // segments
     std::vector<Constant> held_;
     std::vector<std::shared_ptr<const void>> owners_;
     std::map<std::pair<const std::byte*, std::size_t>, std::uint32_t> known_;

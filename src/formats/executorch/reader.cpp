@@ -61,15 +61,6 @@ Model read_bytes(Bytes bytes, std::shared_ptr<const void> owner,
     model.ir_version = container.program().version();
     read_plans(container, model);
     auto image = std::make_shared<Image>();
-    const auto* named = container.program().named_data();
-    for (flatbuffers::uoffset_t i = 0; i < size_of(named); ++i) {
-        const auto key = text_of(named->Get(i)->key());
-        container.spend(2 * key.size() + sizeof(Property));
-        const auto data = container.segment(named->Get(i)->segment_index());
-        image->named.emplace_back(key, data);
-        model.metadata.push_back(
-            {fmt::format("named data {}", key), fmt::format("{} bytes", data.size())});
-    }
     model.source.bytes = bytes;
     image->owner = std::move(owner);
     image->file = bytes;

@@ -2,8 +2,6 @@
 
 #include <filesystem>
 #include <memory>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "trocar/model.h"
@@ -22,7 +20,6 @@ struct Image {
     std::shared_ptr<const void> owner;
     Bytes file;
     std::vector<Property> metadata;
-    std::vector<std::pair<std::string, Bytes>> named;  // data that delegates ask for by name
 };
 
 }  // namespace trocar::executorch

@@ -81,11 +81,8 @@ Parts make_parts(const Model& model) {
         plans.push_back(PlanWriter(builder, function->body, parts.data).write(function->name));
     }
     std::vector<flatbuffers::Offset<fb::NamedData>> named;
-    if (const auto* image = image_of(model)) {
-        for (const auto& [key, bytes] : image->named) {
-            const auto number = parts.data.segment(bytes, image->owner);
-            named.push_back(fb::CreateNamedData(builder, builder.CreateString(key), number));
-        }
+    for (const auto& [key, number] : parts.data.named()) {
+        named.push_back(fb::CreateNamedData(builder, builder.CreateString(key), number));
     }
     std::vector<flatbuffers::Offset<fb::DataSegment>> segments;
     std::uint64_t end = parts.data.constants_size();
