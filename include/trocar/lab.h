@@ -38,6 +38,7 @@ struct LabLayer {
     std::vector<std::string> ops;
     std::string error;  // why there is no layer to run; empty: there is one
     // All from here on is in the layer's own manifest, which read_lab reads too.
+    std::string model_file = "model.onnx";
     std::string model_sha256;
     std::vector<LabSample> samples;
     std::map<std::string, Tolerance> tolerances;  // by output
@@ -59,6 +60,7 @@ struct SplitOptions {
     std::vector<std::string> kinds = {"npy", "bin", "pb"};  // of files for tensors
     Selector select = every_op();  // layers with one of these ops are written
     Selector views = {};           // pictures of what these ops write
+    std::string format = {};       // that layers are written in; empty: that of the model
     bool unique = false;           // of layers that differ in weights only, the first one is
     std::uint64_t seed = 0;
     std::string by;                                                          // for the manifest

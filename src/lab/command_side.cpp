@@ -163,7 +163,7 @@ PartRun run_command_side(const SideOptions& options, const Model& model,
                          std::span<const Value> inputs, std::span<const std::string> outputs,
                          std::span<const Type> expected) {
     const ScratchFolder scratch{fs::path(options.engine.scratch)};
-    const CommandFiles files{(scratch.path() / lab::model_file(model.dialect)).string(),
+    const CommandFiles files{(scratch.path() / lab::model_file(lab::format_of(model))).string(),
                              (scratch.path() / "inputs").string(),
                              (scratch.path() / "outputs").string()};
     fs::create_directory(files.inputs);

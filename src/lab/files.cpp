@@ -126,6 +126,18 @@ std::string model_file(std::string_view format, std::string_view stem) {
     return fmt::format("{}{}", stem, suffix);
 }
 
+std::string format_of(const Model& model) {
+    if (const auto* own = find_format(model.format); own != nullptr && own->encode != nullptr) {
+        return own->name;
+    }
+    for (const auto* format : formats()) {
+        if (format->encode != nullptr && format->dialect == model.dialect) {
+            return format->name;
+        }
+    }
+    return model.dialect;
+}
+
 fs::path model_in(const fs::path& folder) {
     for (const auto* format : formats()) {
         std::error_code ignored;
@@ -146,14 +158,7 @@ std::string layer_json(const Lab& lab, const LabLayer& layer) {
     json["ops"] = layer.ops;
     json["of"] = {{"model", lab.model}, {"sha256", lab.model_sha256}};
     json["golden"] = {{"engine", lab.engine}, {"seed", lab.seed}};
-    std::string file = model_file("onnx");
-    for (const auto* format : formats()) {
-        if (format->encode != nullptr &&
-            fs::path(lab.model).extension() == fs::path(model_file(format->name)).extension()) {
-            file = model_file(format->name);
-        }
-    }
-    json["model"] = {{"file", file}, {"sha256", layer.model_sha256}};
+    json["model"] = {{"file", layer.model_file}, {"sha256", layer.model_sha256}};
     auto& tolerances = json["tolerance"] = Json::object();
     for (const auto& [output, tolerance] : layer.tolerances) {
         tolerances[output] = {{"rtol", tolerance.rtol}, {"atol", tolerance.atol}};

@@ -16,6 +16,8 @@ inline constexpr const char* manifest_file = "manifest.json";
 inline constexpr const char* error_file = "error.txt";
 // "model.onnx": the name of a file for a part of a model of this format.
 std::string model_file(std::string_view format, std::string_view stem = "model");
+// The name of the format that a model, or a part of it, is written in.
+std::string format_of(const Model& model);
 // The one that is in a folder.
 std::filesystem::path model_in(const std::filesystem::path& folder);
 inline constexpr const char* results_folder = "results";

@@ -163,8 +163,8 @@ void write_all(const Bisection& bisection, const SideOptions& reference, const S
                     "name a new folder for the reproducer");
     }
     fs::create_directories(folder, failed);
-    const auto first = lab::model_file(bisection.reference_model.dialect);
-    const auto second_file = lab::model_file(bisection.other_model.dialect, "other");
+    const auto first = lab::model_file(lab::format_of(bisection.reference_model));
+    const auto second_file = lab::model_file(lab::format_of(bisection.other_model), "other");
     save(bisection.reference_model, folder / first, {.external = ExternalPolicy::inlined});
     save(bisection.other_model, folder / second_file, {.external = ExternalPolicy::inlined});
     const bool same = read_file(folder / first) == read_file(folder / second_file);

@@ -5,6 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "lab/encode_part.h"
 #include "lab/files.h"
 #include "lab/signature.h"
 #include "lab/views.h"
@@ -228,9 +229,12 @@ private:
                 }
             }
         }
-        const auto encoded = find_format(model.dialect)->encode(model, {});
-        write(folder / lab::model_file(model.dialect), encoded.bytes);
-        layer.model_sha256 = sha256_of(encoded.bytes);
+        const auto format = options_.format.empty() ? lab::format_of(model) : options_.format;
+        const auto encoded = lab::encode_part(
+            model, format, [&](const Model& file) { return observed(part, file); });
+        layer.model_file = lab::model_file(format);
+        write(folder / layer.model_file, encoded);
+        layer.model_sha256 = sha256_of(encoded);
         const auto length = reduction_length(chain_, part, first);
         for (const auto id : part.outputs) {
             const auto& value = values_[0][index(id)];
@@ -263,6 +267,32 @@ private:
             }
             layer.samples.push_back(std::move(sample));
         }
+    }
+
+    // A part of several ops with the types of what lies between them, from a run op by op.
+    Model observed(const Part& part, const Model& file) {
+        auto made = clone(file);
+        std::map<TensorId, Value> inside;
+        for (auto place = part.first; place <= part.last; ++place) {
+            const auto one = chain_.part(place, place);
+            std::vector<Value> inputs;
+            for (const auto id : one.inputs) {
+                const auto found = inside.find(id);
+                inputs.push_back(found != inside.end() ? found->second : values_[0][index(id)]);
+            }
+            const auto run = side_.run(one, inputs);
+            if (run.end != RunEnd::done) {
+                throw Error(Fault::engine, fmt::format("{}: {}", name(run.end), run.reason));
+            }
+            for (std::size_t i = 0; i < one.outputs.size(); ++i) {
+                inside[one.outputs[i]] = run.outputs[i];
+                const auto id = made.graph.find_tensor(graph().tensor(one.outputs[i]).name);
+                if (id) {
+                    made.graph.set_type(*id, type_of(run.outputs[i]));
+                }
+            }
+        }
+        return made;
     }
 
     // The type of a tensor, with those dimensions that are the same in all sets.

@@ -45,7 +45,7 @@ bool has_all_types(const Graph& graph) {
     const auto tensors = graph.tensors();
     return std::all_of(tensors.begin(), tensors.end(), [&](TensorId id) {
         const auto& tensor = graph.tensor(id);
-        return tensor.constant || tensor.type.shape().has_value();
+        return tensor.constant || (tensor.type.shape() && tensor.type.dtype != DType::undefined);
     });
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "mapping/rule_files.h"
+#include "mapping/typed_program.h"
 #include "trocar/error.h"
 #include "trocar/mapping.h"
 #include "util/text.h"
@@ -19,10 +20,14 @@ bool takes(const std::vector<std::string>& dialects, const std::string& dialect)
 
 // An engine that is given models of other dialects in the words of its own. Tensors keep their
 // names, so that whoever compiles a part of a model need not know.
-class MappedEngine final : public Engine {
+class MappedEngine final : public Engine, public std::enable_shared_from_this<MappedEngine> {
 public:
-    explicit MappedEngine(std::shared_ptr<Engine> engine)
+    MappedEngine(std::shared_ptr<Engine> engine, const EngineOptions& options)
         : engine_(std::move(engine)), own_(engine_->info().can.dialects), info_(engine_->info()) {
+        other_.search = options.search;
+        other_.scratch = options.scratch;
+        other_.threads = options.threads;
+        other_.log = options.log;
         for (const auto& [from, to] : mapped_dialects()) {
             if (takes(own_, to) && !takes(info_.can.dialects, from)) {
                 info_.can.dialects.push_back(from);
@@ -33,8 +38,24 @@ public:
     const EngineInfo& info() const override { return info_; }
 
     std::unique_ptr<Program> compile(const Model& model, const CompileOptions& options) override {
-        return takes(own_, model.dialect) ? engine_->compile(model, options)
-                                          : engine_->compile(mapped(model), options);
+        if (takes(own_, model.dialect)) {
+            return engine_->compile(model, options);
+        }
+        const bool wants_types = std::any_of(own_.begin(), own_.end(), [&](const auto& dialect) {
+            return needs_types(model.dialect, dialect);
+        });
+        if (!wants_types || has_all_types(model.graph)) {
+            return engine_->compile(mapped(model), options);
+        }
+        return typed_program(
+            model,
+            [other = other_, dialect = model.dialect]() mutable {
+                other.name = engine_for(dialect, other);
+                return open_engine(other);
+            },
+            [self = shared_from_this(), options](const Model& typed) {
+                return self->engine_->compile(self->mapped(typed), options);
+            });
     }
     Model deployed(const Model& model) override {
         return takes(own_, model.dialect) ? engine_->deployed(model)
@@ -66,16 +87,18 @@ private:
     std::shared_ptr<Engine> engine_;
     std::vector<std::string> own_;
     EngineInfo info_;
+    EngineOptions other_;  // to open one of the model's own dialect with
 };
 
 }  // namespace
 
-std::shared_ptr<Engine> with_mappings(std::shared_ptr<Engine> engine) {
+std::shared_ptr<Engine> with_mappings(std::shared_ptr<Engine> engine,
+                                      const EngineOptions& options) {
     const auto& own = engine->info().can.dialects;
     const auto all = mapped_dialects();
     const bool more = std::any_of(all.begin(), all.end(),
                                   [&](const auto& pair) { return takes(own, pair.second); });
-    return more ? std::make_shared<MappedEngine>(std::move(engine)) : engine;
+    return more ? std::make_shared<MappedEngine>(std::move(engine), options) : engine;
 }
 
 }  // namespace trocar::mapping

@@ -8,6 +8,7 @@
 #include "mapping/fuse.h"
 #include "mapping/integers.h"
 #include "mapping/layout.h"
+#include "mapping/match.h"
 #include "mapping/rule_files.h"
 #include "trocar/engine.h"
 #include "trocar/error.h"
@@ -116,7 +117,7 @@ private:
         map_one(op);
     }
 
-    // An instrument's own op: the same in every dialect.
+    // An op that is the same in the target's words, as those of instruments are.
     void carry(OpId op) {
         auto& target = result_.model.graph;
         OpSpec spec = static_cast<const OpSpec&>(source_.op(op));
@@ -162,6 +163,12 @@ private:
             if (!why.empty() && reasons.find(why) == std::string::npos) {
                 reasons += (reasons.empty() ? "" : "; ") + why;
             }
+        }
+        // Rules of a dialect to itself say what changes.
+        if (reasons.empty() && dialect_ == result_.model.dialect) {
+            carry(op);
+            note(op, MappedOp::State::mapped, "as it is", "");
+            return;
         }
         note(op, MappedOp::State::impossible, "",
              reasons.empty() ? fmt::format("no rule maps {}", rule_type(source_.op(op), dialect_))
@@ -253,7 +260,7 @@ private:
             }
             if (target.tensor(made).name != facts.name && !builder_.rules().copy.empty()) {
                 OpSpec spec;
-                spec.type = builder_.rules().copy;
+                set_type(spec, builder_.rules().copy, result_.model.dialect);
                 spec.name = facts.name + "/" + spec.type;
                 spec.inputs = {made};
                 spec.outputs = {target.add_tensor(facts.name, facts.type)};

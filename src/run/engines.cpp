@@ -78,7 +78,7 @@ std::shared_ptr<Engine> open_engine(const EngineOptions& options) {
     std::vector<std::string_view> names;
     for (const auto* kind : engine_kinds()) {
         if (options.name == kind->name) {
-            return mapping::with_mappings(kind->open(options));
+            return mapping::with_mappings(kind->open(options), options);
         }
         names.emplace_back(kind->name);
     }

@@ -89,6 +89,13 @@ fs::path target_of(const Options& options) {
     return options.out;
 }
 
+// Does the file to be written have other words? Two formats of one dialect may have different ops:
+// then there are rules of that dialect to itself.
+bool speaks_otherwise(const Format& format, const Model& model) {
+    return format.dialect != model.dialect ||
+           (format.name != model.format && can_map(model.dialect, format.dialect));
+}
+
 // The model in the words that the format of `target` has. Nothing: some ops cannot be said so.
 std::optional<Model> in_dialect(Model model, const Format& format, const Options& options,
                                 Context& context, Report& report) {
@@ -128,7 +135,7 @@ Report convert(const Options& options, Context& context) {
     }
     const auto target = target_of(options);
     if (const auto* format = find_writer(target);
-        format != nullptr && format->dialect != model.dialect) {
+        format != nullptr && speaks_otherwise(*format, model)) {
         auto mapped = in_dialect(std::move(model), *format, options, context, report);
         if (!mapped) {
             return report;

@@ -8,6 +8,7 @@
 #include "tools/split/overview.h"
 #include "trocar/command.h"
 #include "trocar/error.h"
+#include "trocar/format.h"
 #include "trocar/lab.h"
 #include "trocar/lab_options.h"
 #include "util/files.h"
@@ -26,6 +27,7 @@ struct Options {
     std::string select;
     std::string views;
     std::string kinds = "npy,bin,pb";
+    std::string to;
     bool unique = false;
 };
 
@@ -44,6 +46,20 @@ std::vector<std::string> kinds_of(const std::string& text) {
     return kinds;
 }
 
+std::string format_named(const std::string& name) {
+    std::vector<std::string> names;
+    for (const auto* format : formats()) {
+        if (format->encode != nullptr) {
+            names.emplace_back(format->name);
+        }
+    }
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+        throw Error(Fault::usage, fmt::format("layers cannot be written as '{}'", name),
+                    fmt::format("--to takes {}", fmt::join(names, ", ")));
+    }
+    return name;
+}
+
 Report run(const Options& options, Context& context) {
     const auto model = context.load(options.model);
     const auto chain = make_chain(model, options.parts);
@@ -51,6 +67,7 @@ Report run(const Options& options, Context& context) {
     SplitOptions how;
     how.folder = options.folder;
     how.kinds = kinds_of(options.kinds);
+    how.format = options.to.empty() ? "" : format_named(options.to);
     how.unique = options.unique;
     how.seed = context.seed();
     how.by = options.parts.by;
@@ -98,12 +115,17 @@ std::function<Report(Context&)> bind(Args& args) {
         "data); all three by default");
     args.option("--views", options->views, "SELECTOR",
                 "Pictures of what these ops write: channels as a grid (.png), their spread (.svg)");
+    args.option("--to", options->to, "FORMAT",
+                "Write layers in this format, mapped where it speaks another dialect: executorch, "
+                "tflite, onnx; by default that of the model");
     declare_limit_options(args, options->limits);
     args.example("trocar split model.onnx lab", "One folder per op: model, inputs, golden outputs");
     args.example("trocar split model.onnx lab --by module --input real.npz",
                  "One per module, with the values of a real input");
     args.example("trocar split model.onnx lab --select Conv --unique",
                  "One convolution of each kind");
+    args.example("trocar split model.onnx lab --to executorch",
+                 "One .pte per op, for ExecuTorch's runtime");
     return [options](Context& context) { return run(*options, context); };
 }
 

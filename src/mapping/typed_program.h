@@ -1,0 +1,19 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "trocar/engine.h"
+
+namespace trocar::mapping {
+
+using CompileTyped = std::function<std::unique_ptr<Program>(const Model& model)>;
+
+// A program of a model whose rules must know the types of all tensors, and whose file does not tell
+// them. They come from a run: when it is run for the first time with inputs of certain types, an
+// engine of the model's own dialect runs it too, and `compile` gets the model with what was seen.
+std::unique_ptr<Program> typed_program(const Model& model,
+                                       std::function<std::shared_ptr<Engine>()> own_engine,
+                                       CompileTyped compile);
+
+}  // namespace trocar::mapping
