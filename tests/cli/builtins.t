@@ -42,7 +42,7 @@ openvino:PATH
 
 $ trocar engines --engine tensorflow
 trocar: there is no engine named 'tensorflow'
-  hint: known engines: litert, onnxruntime...
+  hint: known engines: executorch, litert, onnxruntime...
 [exit 2]
 
 $ trocar formats
