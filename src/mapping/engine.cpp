@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
+#include "mapping/match.h"
 #include "mapping/rule_files.h"
 #include "mapping/typed_program.h"
 #include "trocar/error.h"
@@ -47,6 +49,7 @@ public:
         if (!wants_types || has_all_types(model.graph)) {
             return engine_->compile(mapped(model), options);
         }
+        require_rules(model);
         return typed_program(
             model,
             [other = other_, dialect = model.dialect]() mutable {
@@ -82,6 +85,26 @@ private:
         throw Error(Fault::engine,
                     fmt::format("{} takes no models of the dialect '{}', and no rules map them",
                                 info_.name, model.dialect));
+    }
+
+    // What no rule maps can be said before types are known.
+    void require_rules(const Model& model) const {
+        std::set<std::string> types;
+        for (const auto& info : mappings()) {
+            if (info.from == model.dialect && takes(own_, info.to)) {
+                types.insert(info.types.begin(), info.types.end());
+            }
+        }
+        for (const auto id : model.graph.ops()) {
+            const auto& op = model.graph.op(id);
+            const auto type = rule_type(op, model.dialect);
+            if (op.domain != host_domain && !types.contains(type)) {
+                throw Error(Fault::unsupported,
+                            fmt::format("{} cannot run {} '{}': no rule maps {}", info_.name, type,
+                                        op.name, type),
+                            "`trocar convert` says what else cannot be mapped");
+            }
+        }
     }
 
     std::shared_ptr<Engine> engine_;

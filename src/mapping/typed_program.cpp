@@ -21,11 +21,10 @@ public:
                  CompileTyped compile)
         : model_(clone(model)), own_engine_(std::move(own_engine)), compile_(std::move(compile)) {
         const auto& graph = model_.graph;
+        // Those with a default too: rules make plain inputs of them.
         for (const auto id : graph.inputs()) {
-            if (!graph.tensor(id).constant) {
-                ids_.push_back(id);
-                inputs_.push_back(graph.tensor(id).name);
-            }
+            ids_.push_back(id);
+            inputs_.push_back(graph.tensor(id).name);
         }
         for (const auto id : graph.outputs()) {
             outputs_.push_back(graph.tensor(id).name);

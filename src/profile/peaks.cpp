@@ -36,7 +36,10 @@ Model product_of_matrices(const std::string& dialect) {
     const auto a = model.graph.add_input("a", type);
     const auto b = model.graph.add_input("b", type);
     const auto c = model.graph.add_tensor("c", type);
-    model.graph.append({.type = dialect == "tflite" ? "BATCH_MATMUL" : "MatMul",
+    model.graph.append({.type = dialect == "tflite" ? "BATCH_MATMUL"
+                                : dialect == "aten" ? "mm"
+                                                    : "MatMul",
+                        .overload = dialect == "aten" ? "default" : "",
                         .inputs = {a, b},
                         .outputs = {c}});
     model.graph.set_outputs({c});

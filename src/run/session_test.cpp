@@ -20,6 +20,8 @@ const std::vector<Cannot> cannot{
     {"litert", "SequencesCrossCutsAsEngineValues", "TensorFlow Lite has no sequences"},
     {"litert", "EngineErrorsNameTheOpAndLeaveTheSessionUsable", "its rules need shapes"},
     {"litert", "CapturedValuesAreInputsOfTheOp", "no rule maps If"},
+    {"executorch", "SequencesCrossCutsAsEngineValues", "ExecuTorch has no sequences"},
+    {"executorch", "CapturedValuesAreInputsOfTheOp", "no rule maps If"},
 };
 
 // Every test runs on every engine that is there.

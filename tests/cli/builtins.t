@@ -9,8 +9,8 @@ onnxruntime ...
 $ trocar engines --json | python3 -c 'import json, sys; print([e["name"] for e in json.load(sys.stdin)["tables"]["engines"]][0])'
 onnxruntime
 
-$ trocar engines --json | python3 -c 'import json, sys; print([(e["name"], e["available"]) for e in json.load(sys.stdin)["tables"]["engines"]][-1])'
-('reference', True)
+$ trocar engines --json | python3 -c 'import json, sys; print([e["available"] for e in json.load(sys.stdin)["tables"]["engines"] if e["name"] == "reference"])'
+[True]
 
 # An engine that is not there, or is none, is a line with the reason, not a failure.
 
@@ -42,7 +42,7 @@ openvino:PATH
 
 $ trocar engines --engine tensorflow
 trocar: there is no engine named 'tensorflow'
-  hint: known engines: litert, onnxruntime...
+  hint: known engines: executorch, litert, onnxruntime...
 [exit 2]
 
 $ trocar formats

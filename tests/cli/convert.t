@@ -60,7 +60,7 @@ trocar: there is no folder 'nowhere/'
 
 $ trocar convert models/lstm.onnx out.model
 trocar: the suffix of 'out.model' names no model format that can be written
-  hint: known: onnx (.onnx .pb), tflite (.tflite)
+  hint: known: executorch (.pte), onnx (.onnx .pb), tflite (.tflite)
 [exit 2]
 
 $ trocar convert models/lstm.onnx out.tflite

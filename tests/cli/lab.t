@@ -10,7 +10,7 @@ trocar: a comparison needs two sides
 [exit 2]
 $ trocar compare models/if.onnx --engine onnxruntime --engine onxruntime
 trocar: there is no engine named 'onxruntime'
-  hint: known engines: litert, onnxruntime...
+  hint: known engines: executorch, litert, onnxruntime...
 [exit 2]
 $ trocar compare models/if.onnx --engine onnxruntime --engine onnxruntime,threads=few
 trocar: 'onnxruntime,threads=few': threads=few is no number

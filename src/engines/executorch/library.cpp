@@ -15,13 +15,27 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Its libraries bring a flatbuffers of their own, of another version than ours: they must not find
+// our functions first. Address sanitizers do not allow that.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr int own_symbols = 0;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+constexpr int own_symbols = 0;
+#else
+constexpr int own_symbols = RTLD_DEEPBIND;
+#endif
+#else
+constexpr int own_symbols = RTLD_DEEPBIND;
+#endif
+
 [[noreturn]] void refuse(const std::string& path, const std::string& why) {
     throw Error(Fault::engine, fmt::format("'{}' {}", path, why), install_hint);
 }
 
 void* open_one(const fs::path& path) {
     check_library_file(path, install_hint);
-    void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | own_symbols);
     if (handle == nullptr) {
         const char* reason = ::dlerror();
         refuse(path.string(),

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 
@@ -49,6 +50,11 @@ struct Release {
     void operator()(BridgeProgram* program) const { bridge->release(program); }
 };
 using Loaded = std::unique_ptr<BridgeProgram, Release>;
+
+constexpr std::size_t page = 4096;
+struct Free {
+    void operator()(std::byte* bytes) const { std::free(bytes); }
+};
 
 // Where an output of the program comes from.
 struct Route {
@@ -103,7 +109,7 @@ public:
     std::span<const std::string> input_names() const override { return inputs_; }
     std::span<const std::string> output_names() const override { return outputs_; }
     void run(std::span<const Value> inputs, std::span<Value> outputs) override;
-    Footprint footprint() const override { return {bytes_.size(), {}}; }
+    Footprint footprint() const override { return {own_ ? size_ : 0, {}}; }
     KernelTimes take_times() override;
 
 private:
@@ -114,8 +120,14 @@ private:
     }
 
     void load(const Model& model) {
-        bytes_ = find_format("executorch")->encode(model, {}).bytes;
-        program_.reset(library_->bridge().load(bytes_.data(), bytes_.size(), time_kernels_));
+        auto bytes = model.source.bytes;
+        if (model.format == "executorch" && model.intact()) {
+            file_ = model.image;  // as it is mapped
+        } else {
+            bytes = copy(find_format("executorch")->encode(model, {}).bytes);
+        }
+        size_ = bytes.size();
+        program_.reset(library_->bridge().load(bytes.data(), bytes.size(), time_kernels_));
         if (!program_) {
             fail("load the program");
         }
@@ -128,13 +140,26 @@ private:
                                     takes, gives, inputs_.size(), outputs_.size()));
         }
     }
+    // Delegates want their data where it would lie in a mapped file.
+    Bytes copy(const std::string& bytes) {
+        const auto room = (bytes.size() + page - 1) / page * page;
+        own_.reset(static_cast<std::byte*>(std::aligned_alloc(page, std::max(room, page))));
+        if (!own_) {
+            throw Error(Fault::engine, fmt::format("there is no memory for {} bytes", room));
+        }
+        std::memcpy(own_.get(), bytes.data(), bytes.size());
+        return {own_.get(), bytes.size()};
+    }
     void give(std::size_t place, const Value& value);
     Value take(std::size_t place);
     void note(std::chrono::steady_clock::time_point start);
 
     std::shared_ptr<Library> library_;
     bool time_kernels_;
-    std::string bytes_;  // that the program is read from, and its constants
+    // What the program is read from, with its constants: a mapped file, or memory of its own.
+    std::shared_ptr<const void> file_;
+    std::unique_ptr<std::byte, Free> own_;
+    std::size_t size_ = 0;
     Loaded program_;
     std::map<TensorId, std::size_t> places_;
     std::vector<std::string> inputs_;

@@ -168,7 +168,7 @@ void PlanReader::add_argument(Draft& draft, const Parameter& parameter, std::int
     } else if (const auto* fractions = stored.val_as_DoubleList()) {
         std::vector<float> list;
         for (flatbuffers::uoffset_t i = 0; i < size_of(fractions->items()); ++i) {
-            list.push_back(static_cast<float>(fractions->items()->Get(i)));
+            list.push_back(static_cast<float>(item_of(fractions->items(), i)));
         }
         file_.spend(list.size() * sizeof(float));
         set_attribute(draft, name, std::move(list));
@@ -211,7 +211,7 @@ void PlanReader::add_integers(Draft& draft, const std::string& name, const fb::I
     std::vector<std::string> texts;
     bool computed = false;
     for (flatbuffers::uoffset_t i = 0; i < count; ++i) {
-        const auto number = list.items()->Get(i);
+        const auto number = item_of(list.items(), i);
         const auto* integer = value(number).val_as_Int();
         if (integer == nullptr) {
             file_.fail(fmt::format("value {} in a list of integers is none", number));
@@ -225,7 +225,7 @@ void PlanReader::add_integers(Draft& draft, const std::string& name, const fb::I
     }
     file_.spend(count * sizeof(std::string));
     for (flatbuffers::uoffset_t i = 0; i < count; ++i) {
-        const auto number = list.items()->Get(i);
+        const auto number = item_of(list.items(), i);
         if (place(number).computed) {
             add_input(draft, fmt::format("{}[{}]", name, i), number);
             texts.emplace_back("*");

@@ -110,7 +110,7 @@ Bytes Container::in_segment(const fb::SubsegmentOffsets& group, std::uint32_t nu
                          size_of(group.offsets())));
     }
     const auto bytes = segment(group.segment_index());
-    const auto offset = group.offsets()->Get(number);
+    const auto offset = item_of(group.offsets(), number);
     if (offset > bytes.size() || size > bytes.size() - offset) {
         fail(fmt::format("the data {} of a tensor lies outside its segment", number));
     }

@@ -99,7 +99,7 @@ TEST(ExecutorchReader, ShowsTheOpsThatMakeTheirResults) {
     EXPECT_EQ(conv.outputs.size(), 1U);
     EXPECT_THAT(conv.integers("padding"), ElementsAre(1, 1));
     EXPECT_EQ(conv.integer("groups", 0), 1);
-    EXPECT_THAT(conv.origin.source, HasSubstr("make.py:"));
+    EXPECT_THAT(conv.origin.source, HasSubstr("/home/me/net.py:42"));
     const auto& weight = model.graph.tensor(conv.inputs[1]);
     ASSERT_TRUE(weight.constant);
     EXPECT_EQ(weight.constant->shape(), (Shape{4, 3, 3, 3}));

@@ -45,7 +45,7 @@ Graph PlanReader::read() {
     for (flatbuffers::uoffset_t i = 1; i < size_of(plan_.non_const_buffer_sizes()); ++i) {
         graph_.metadata.push_back(
             {fmt::format("memory {}", i),
-             fmt::format("{} bytes", plan_.non_const_buffer_sizes()->Get(i))});
+             fmt::format("{} bytes", item_of(plan_.non_const_buffer_sizes(), i))});
     }
     graph_.mark_read();
     return std::move(graph_);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -49,6 +50,14 @@ std::string_view text_of(const T* text) {
 template <class T>
 auto size_of(const T* vector) {
     return vector != nullptr ? vector->size() : 0U;
+}
+
+// An item of a list. Those of 8 bytes need not be aligned in a file.
+template <class T>
+T item_of(const flatbuffers::Vector<T>* vector, flatbuffers::uoffset_t place) {
+    T item{};
+    std::memcpy(&item, vector->Data() + place * sizeof(T), sizeof(T));
+    return item;
 }
 
 }  // namespace trocar::executorch
