@@ -193,6 +193,14 @@ Passing passing(const Op& op, std::string_view dialect) {
     if (dialect == "tflite") {
         return counting::tflite_passing(op);
     }
+    if (dialect == "tf") {
+        return op.type == "ReadVariableOp" || op.type == "Identity" || op.type == "Cast"
+                   ? Passing::unchanged
+               : op.type == "Reshape" || op.type == "ExpandDims" || op.type == "Squeeze"
+                   ? Passing::reshaped
+               : op.type == "Transpose" ? Passing::transposed
+                                        : Passing::no;
+    }
     struct Entry {
         std::string_view type;
         Passing passing;
