@@ -141,6 +141,9 @@ Role role(const Op& op, std::size_t slot, DType dtype, std::span<const std::int6
     if (dialect == "tflite") {
         return counting::tflite_role(op, slot, dtype, shape);
     }
+    if (dialect == "tf") {
+        return counting::tf_role(op, slot, dtype, shape);
+    }
     bool numbers = is_float(dtype) || dtype == DType::c64 || dtype == DType::c128;
     if (own_domain(op)) {
         auto found =
@@ -194,12 +197,7 @@ Passing passing(const Op& op, std::string_view dialect) {
         return counting::tflite_passing(op);
     }
     if (dialect == "tf") {
-        return op.type == "ReadVariableOp" || op.type == "Identity" || op.type == "Cast"
-                   ? Passing::unchanged
-               : op.type == "Reshape" || op.type == "ExpandDims" || op.type == "Squeeze"
-                   ? Passing::reshaped
-               : op.type == "Transpose" ? Passing::transposed
-                                        : Passing::no;
+        return counting::tf_passing(op);
     }
     struct Entry {
         std::string_view type;
@@ -232,6 +230,9 @@ std::optional<WeightAxes> weight_axes(const Op& op, std::size_t slot, std::size_
     }
     if (dialect == "tflite") {
         return counting::tflite_weight_axes(op, slot, rank);
+    }
+    if (dialect == "tf") {
+        return counting::tf_weight_axes(op, slot, rank);
     }
     std::string_view type = op.type;
     if (rank < 2) {
@@ -274,6 +275,9 @@ counting::Reach reach_of(const OpFacts& facts) {
     }
     if (facts.dialect == "tflite") {
         return counting::tflite_reach(*facts.op);
+    }
+    if (facts.dialect == "tf") {
+        return counting::tf_reach(*facts.op);
     }
     std::string_view type = facts.op->type;
     if (type == "Shape" || type == "Size") {

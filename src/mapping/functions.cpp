@@ -98,7 +98,13 @@ Value dim(Arguments a, const Facts& facts) {
     return all[static_cast<std::size_t>(at)].value;
 }
 Value known(Arguments a, const Facts& facts) {
-    return facts.type(a[0]).shape().has_value();
+    const auto type = facts.type(a[0]);
+    if (a.size() == 1) {
+        return type.shape().has_value();
+    }
+    const auto count = type.dims ? static_cast<std::int64_t>(type.dims->size()) : 0;
+    const auto at = integer(a[1]) + (integer(a[1]) < 0 ? count : 0);
+    return at >= 0 && at < count && (*type.dims)[static_cast<std::size_t>(at)].value >= 0;
 }
 Value has_rank(Arguments a, const Facts& facts) {
     return facts.type(a[0]).dims.has_value();
@@ -399,7 +405,7 @@ constexpr Function functions[] = {
     {"rank", 1, 1, rank},
     {"shape", 1, 1, shape},
     {"dim", 2, 2, dim},
-    {"known", 1, 1, known},
+    {"known", 1, 2, known},
     {"has_rank", 1, 1, has_rank},
     {"dtype", 1, 1, dtype},
     {"is_constant", 1, 1, is_constant},

@@ -139,6 +139,10 @@ private:
             note(op, MappedOp::State::mapped, "as it is", "");
             return;
         }
+        if (source_.op(op).outputs.empty()) {
+            note(op, MappedOp::State::mapped, "left out: it makes nothing", "");
+            return;
+        }
         const auto& inputs = source_.op(op).inputs;
         if (std::any_of(inputs.begin(), inputs.end(), [&](TensorId id) {
                 return id != TensorId::none && !builder_.has(id) && !source_.tensor(id).constant;

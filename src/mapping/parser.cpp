@@ -122,8 +122,10 @@ private:
             expect_word("by");
             rules.copy = name("the op that copies");
             expect(";");
+        } else if (take_word("untested")) {
+            rules.untested = reason();
         } else {
-            fail_here("'rule', 'define', 'layout', 'quantized', 'copied' or 'needs'");
+            fail_here("'rule', 'define', 'layout', 'quantized', 'copied', 'needs' or 'untested'");
         }
     }
 
@@ -194,6 +196,15 @@ private:
         return static_cast<int>(next().integer);
     }
 
+    std::string reason() {
+        if (here().kind != Token::Kind::text) {
+            fail_here("a reason in quotes");
+        }
+        auto made = next().text;
+        expect(";");
+        return made;
+    }
+
     std::unique_ptr<Rule> rule() {
         auto made = std::make_unique<Rule>();
         made->line = here().line;
@@ -204,11 +215,7 @@ private:
             if (take_word("match")) {
                 made->match.push_back(matched_op());
             } else if (take_word("untested")) {
-                if (here().kind != Token::Kind::text) {
-                    fail_here("a reason in quotes");
-                }
-                made->untested = next().text;
-                expect(";");
+                made->untested = reason();
             } else if (take_word("test")) {
                 made->tests.push_back(test());
             } else {

@@ -207,7 +207,6 @@ bool GraphReader::add_constant(Graph& graph, Node& node) {
                 value = std::get<Constant>(attribute.value);
             }
         }
-        metadata.push_back({"kind", "constant"});
     } else if (is_variable(node.spec.type) && variables_) {
         if (auto found = variables_(node)) {
             value = std::move(found->constant);

@@ -127,30 +127,60 @@ bool is_typed(const Graph& graph) {
     });
 }
 
+// Shapes come from a run.
+void observe(Model& model, const Options& options, Context& context) {
+    auto spec = options.inputs;
+    spec.seed = context.seed();
+    spec.fill = spec.fill.empty() ? "random" : spec.fill;
+    const auto inputs = make_inputs(model, spec);
+    std::vector<TensorId> open;
+    for (const auto tensor : model.graph.tensors()) {
+        if (!model.graph.tensor(tensor).constant) {
+            open.push_back(tensor);
+        }
+    }
+    const auto types = observe_types(model, context.engine(), inputs.values, open);
+    for (std::size_t i = 0; i < open.size(); ++i) {
+        model.graph.set_type(open[i], types[i]);
+    }
+}
+
+// Rules may decline because a shape is not known. Then the model is mapped with those of a run,
+// where it can run op by op; why it cannot is not said, as the rules have said what they lack.
+std::optional<Mapped> map_observed(const Model& model, const std::string& dialect,
+                                   const MapOptions& how, const Options& options,
+                                   Context& context) {
+    try {
+        auto typed = clone(model);
+        observe(typed, options, context);
+        auto mapped = map_model(typed, dialect, how);
+        return mapped.complete() ? std::optional(std::move(mapped)) : std::nullopt;
+    } catch (const Error& e) {
+        if (e.fault() == Fault::internal) {
+            throw;
+        }
+        return std::nullopt;
+    }
+}
+
 // The model in the words that the format of `target` has. Nothing: some ops cannot be said so.
 std::optional<Model> in_dialect(Model model, const Format& format, const Options& options,
                                 Context& context, Report& report) {
-    if (needs_types(model.dialect, format.dialect) && !is_typed(model.graph)) {
-        // Shapes come from a run.
-        auto spec = options.inputs;
-        spec.seed = context.seed();
-        spec.fill = spec.fill.empty() ? "random" : spec.fill;
-        const auto inputs = make_inputs(model, spec);
-        std::vector<TensorId> open;
-        for (const auto tensor : model.graph.tensors()) {
-            if (!model.graph.tensor(tensor).constant) {
-                open.push_back(tensor);
-            }
-        }
-        const auto types = observe_types(model, context.engine(), inputs.values, open);
-        for (std::size_t i = 0; i < open.size(); ++i) {
-            model.graph.set_type(open[i], types[i]);
-        }
+    const bool wants_types = needs_types(model.dialect, format.dialect);
+    if (wants_types && !is_typed(model.graph)) {
+        observe(model, options, context);
     }
     MapOptions how;
     how.rules.assign(options.rules.begin(), options.rules.end());
     how.tidy = !options.keep_layout;
     auto mapped = map_model(model, format.dialect, how);
+    if (!wants_types && !mapped.complete() && !is_typed(model.graph)) {
+        if (auto again = map_observed(model, format.dialect, how, options, context)) {
+            mapped = std::move(*again);
+            report.notes.push_back(
+                "shapes that rules asked for are those of a run: the sizes of the inputs are fixed");
+        }
+    }
     const auto impossible = static_cast<std::uint64_t>(
         std::count_if(mapped.ops.begin(), mapped.ops.end(),
                       [](const MappedOp& op) { return op.state == MappedOp::State::impossible; }));
