@@ -353,6 +353,9 @@ Value real(Arguments a, const Facts&) {
 Value is_tensor(Arguments a, const Facts&) {
     return a[0].tensor() != nullptr || a[0].constant() != nullptr;
 }
+Value is_list(Arguments a, const Facts&) {
+    return a[0].items() != nullptr;
+}
 Value whole(Arguments a, const Facts&) {
     if (const auto* digits = a[0].text()) {
         std::int64_t number = 0;
@@ -438,6 +441,7 @@ constexpr Function functions[] = {
     {"where", 1, 1, where},
     {"filled", 3, 3, filled},
     {"is_tensor", 1, 1, is_tensor},
+    {"is_list", 1, 1, is_list},
     {"sqrt", 1, 1, square_root},
     {"real", 1, 1, real},
     {"whole", 1, 1, whole},

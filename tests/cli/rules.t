@@ -1,7 +1,7 @@
 # Rules are data, and every one that has a test is tried on engines of both dialects.
 
 $ trocar rules list --json | python3 -c "import json, sys; print(sorted((r['from'], r['to']) for r in json.load(sys.stdin)['tables']['mappings']))"
-[('aten', 'onnx'), ('onnx', 'tflite'), ('tflite', 'onnx')]
+[('aten', 'onnx'), ('mxnet', 'onnx'), ('onnx', 'tflite'), ('tf', 'onnx'), ('tflite', 'onnx')]
 $ trocar rules check tflite onnx --rule CONV_2D
 Rules tried on both sides
   Cases ... 34

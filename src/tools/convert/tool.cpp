@@ -163,6 +163,23 @@ std::optional<Mapped> map_observed(const Model& model, const std::string& dialec
     }
 }
 
+// Inputs that the source reads and no rule asked for: the labels of an op that is a loss in training.
+void drop_unread_inputs(const Graph& source, Graph& made) {
+    std::vector<TensorId> kept;
+    std::vector<TensorId> dropped;
+    for (const auto id : made.inputs()) {
+        const auto& tensor = made.tensor(id);
+        const auto before = source.find_tensor(tensor.name);
+        const bool was_read = before && !source.tensor(*before).uses.empty();
+        const bool is_read = !tensor.uses.empty() || tensor.is_output;
+        (was_read && !is_read ? dropped : kept).push_back(id);
+    }
+    made.set_inputs(std::move(kept));
+    for (const auto id : dropped) {
+        made.remove_tensor(id);
+    }
+}
+
 // The model in the words that the format of `target` has. Nothing: some ops cannot be said so.
 std::optional<Model> in_dialect(Model model, const Format& format, const Options& options,
                                 Context& context, Report& report) {
@@ -205,6 +222,7 @@ std::optional<Model> in_dialect(Model model, const Format& format, const Options
                         counted(impossible, "op")));
         return std::nullopt;
     }
+    drop_unread_inputs(model.graph, mapped.model.graph);
     return std::move(mapped.model);
 }
 
@@ -252,7 +270,8 @@ Report convert(const Options& options, Context& context) {
         scalars.push_back({"external_bytes", "In further files", std::uint64_t{back.external_bytes},
                            Show::bytes, ""});
     }
-    const bool identical = in_place ? intact : same_content(options.model, target);
+    const bool is_file = fs::is_regular_file(options.model, ignored);  // or a folder
+    const bool identical = in_place ? intact : is_file && same_content(options.model, target);
     scalars.push_back({"identical", "Same bytes as the source", identical, Show::plain,
                        in_place ? "written over the source" : ""});
     report.sections.push_back(std::move(written));
