@@ -173,6 +173,10 @@ const Entry* find_entry(const OpFacts& facts) {
         static const Table tf = table_of(tf_rules());
         return find_in(tf, op.type);
     }
+    if (facts.dialect == "mxnet") {
+        static const Table mxnet = table_of(mxnet_rules());
+        return find_in(mxnet, op.type);
+    }
     if (facts.dialect != "onnx") {
         return nullptr;
     }

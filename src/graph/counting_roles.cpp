@@ -199,6 +199,9 @@ Passing passing(const Op& op, std::string_view dialect) {
     if (dialect == "tf") {
         return counting::tf_passing(op);
     }
+    if (dialect == "mxnet") {
+        return counting::mxnet_passing(op);
+    }
     struct Entry {
         std::string_view type;
         Passing passing;
@@ -233,6 +236,9 @@ std::optional<WeightAxes> weight_axes(const Op& op, std::size_t slot, std::size_
     }
     if (dialect == "tf") {
         return counting::tf_weight_axes(op, slot, rank);
+    }
+    if (dialect == "mxnet") {
+        return counting::mxnet_weight_axes(op, slot, rank);
     }
     std::string_view type = op.type;
     if (rank < 2) {
