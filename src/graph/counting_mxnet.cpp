@@ -125,12 +125,13 @@ constexpr ElementCost costs[] = {
 };
 
 constexpr std::string_view movement[] = {
-    "BlockGrad",   "Cast",    "Concat",         "Dropout",        "Embedding",  "Flatten",
-    "Pad",         "Reshape", "SliceChannel",   "SwapAxis",       "UpSampling", "_copy",
-    "broadcast_to", "cast",   "concat",         "depth_to_space", "expand_dims", "flatten",
-    "identity",    "pad",     "reshape",        "shape_array",    "slice",      "slice_axis",
-    "slice_like",  "space_to_depth", "split",   "squeeze",        "stack",      "stop_gradient",
-    "take",        "tile",    "transpose",      "where",
+    "BlockGrad",      "Cast",        "Concat",       "Dropout",      "Embedding",
+    "Flatten",        "Pad",         "Reshape",      "SliceChannel", "SwapAxis",
+    "UpSampling",     "_copy",       "broadcast_to", "cast",         "concat",
+    "depth_to_space", "expand_dims", "flatten",      "identity",     "pad",
+    "reshape",        "shape_array", "slice",        "slice_axis",   "slice_like",
+    "space_to_depth", "split",       "squeeze",      "stack",        "stop_gradient",
+    "take",           "tile",        "transpose",    "where",
 };
 
 }  // namespace

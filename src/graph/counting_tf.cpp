@@ -229,9 +229,8 @@ bool contains(const List& list, std::string_view type) {
 }
 
 constexpr std::array<std::string_view, 9> products{
-    "BatchMatMul", "BatchMatMulV2",       "BatchMatMulV3",         "Conv2D",
-    "Conv3D",      "Conv2DBackpropInput", "DepthwiseConv2dNative", "MatMul",
-    "Einsum"};
+    "BatchMatMul",         "BatchMatMulV2",         "BatchMatMulV3", "Conv2D", "Conv3D",
+    "Conv2DBackpropInput", "DepthwiseConv2dNative", "MatMul",        "Einsum"};
 constexpr std::array<std::string_view, 3> norms{"FusedBatchNorm", "FusedBatchNormV2",
                                                 "FusedBatchNormV3"};
 constexpr std::array<std::string_view, 7> adding{"Add", "AddV2",   "BiasAdd", "Sub",
@@ -249,13 +248,10 @@ Role tf_role(const Op& op, std::size_t slot, DType dtype, std::span<const std::i
         return Role::constant;
     }
     if (contains(norms, op.type)) {
-        return slot == 1 || slot == 2 ? Role::vector
-               : slot > 2             ? Role::buffer
-                                      : Role::constant;
+        return slot == 1 || slot == 2 ? Role::vector : slot > 2 ? Role::buffer : Role::constant;
     }
-    const bool weighs =
-        contains(products, op.type) ||
-        (slot == 0 && (contains(tables, op.type) || op.type == "ReadVariableOp"));
+    const bool weighs = contains(products, op.type) ||
+                        (slot == 0 && (contains(tables, op.type) || op.type == "ReadVariableOp"));
     if (weighs) {
         return shape.size() < 2 ? Role::vector : Role::weight;
     }

@@ -50,9 +50,11 @@ TEST(Rules, SayWhereTheyAreWrong) {
 }
 
 TEST(Rules, AFileSaysWhyItsRulesHaveNoTests) {
-    const auto rules = mapping::parse_rules("mapping a to b; untested \"nothing runs it\";", "r.map");
+    const auto rules =
+        mapping::parse_rules("mapping a to b; untested \"nothing runs it\";", "r.map");
     EXPECT_EQ(rules.untested, "nothing runs it");
-    EXPECT_EQ(refusal("mapping a to b; untested;"), "r.map:1: a reason in quotes is expected, not ';'");
+    EXPECT_EQ(refusal("mapping a to b; untested;"),
+              "r.map:1: a reason in quotes is expected, not ';'");
 }
 
 class Mapping : public testing::Test {

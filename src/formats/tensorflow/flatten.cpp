@@ -30,8 +30,9 @@ std::string scope_of(const Op& call) {
 }
 
 bool is_variable(const Tensor& tensor) {
-    return tensor.constant && std::any_of(tensor.metadata.begin(), tensor.metadata.end(),
-                                          [](const Property& one) { return one.key == "variable"; });
+    return tensor.constant &&
+           std::any_of(tensor.metadata.begin(), tensor.metadata.end(),
+                       [](const Property& one) { return one.key == "variable"; });
 }
 
 // A loop of TensorFlow 1 ends in an op that only goes back.

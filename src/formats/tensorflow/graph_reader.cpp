@@ -20,16 +20,19 @@ struct Named {
     std::vector<std::string_view> results;
 };
 const std::vector<Named>& named_results() {
-    static const std::vector<std::string_view> norm{
-        "y", "batch_mean", "batch_variance", "reserve_space_1", "reserve_space_2",
-        "reserve_space_3"};
+    static const std::vector<std::string_view> norm{"y",
+                                                    "batch_mean",
+                                                    "batch_variance",
+                                                    "reserve_space_1",
+                                                    "reserve_space_2",
+                                                    "reserve_space_3"};
     static const std::vector<Named> all{
-        {"CTCBeamSearchDecoder", {"decoded_indices", "decoded_values", "decoded_shape",
-                                  "log_probability"}},
-        {"CTCGreedyDecoder", {"decoded_indices", "decoded_values", "decoded_shape",
-                              "log_probability"}},
-        {"CombinedNonMaxSuppression", {"nmsed_boxes", "nmsed_scores", "nmsed_classes",
-                                       "valid_detections"}},
+        {"CTCBeamSearchDecoder",
+         {"decoded_indices", "decoded_values", "decoded_shape", "log_probability"}},
+        {"CTCGreedyDecoder",
+         {"decoded_indices", "decoded_values", "decoded_shape", "log_probability"}},
+        {"CombinedNonMaxSuppression",
+         {"nmsed_boxes", "nmsed_scores", "nmsed_classes", "valid_detections"}},
         {"CudnnRNN", {"output", "output_h", "output_c", "reserve_space"}},
         {"CudnnRNNV2", {"output", "output_h", "output_c", "reserve_space", "host_reserved"}},
         {"CudnnRNNV3", {"output", "output_h", "output_c", "reserve_space", "host_reserved"}},
@@ -250,8 +253,8 @@ void GraphReader::add_results(Graph& graph, Node& node) {
                                  : fmt::format("{}:{}:{}", node.spec.name, argument, i);
             auto& outputs = node.spec.outputs;
             const auto slot = outputs.size();
-            outputs.push_back(graph.add_tensor(
-                free_name(graph, slot == 0 ? node.spec.name : key), type_of(node, slot)));
+            outputs.push_back(graph.add_tensor(free_name(graph, slot == 0 ? node.spec.name : key),
+                                               type_of(node, slot)));
             values_[key] = outputs.back();
         }
     }

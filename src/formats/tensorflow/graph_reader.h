@@ -76,7 +76,7 @@ private:
     // Of each node, the arguments that are read of it in order, and how many results each has.
     std::vector<std::vector<std::pair<std::string, std::size_t>>> results_;
     std::unordered_map<std::string, TensorId> values_;  // "name:0", "name:arg:0", arguments
-    std::vector<bool> is_op_;  // of each node, else an input or a constant
+    std::vector<bool> is_op_;                           // of each node, else an input or a constant
 };
 
 }  // namespace trocar::tensorflow

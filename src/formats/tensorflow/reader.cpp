@@ -315,8 +315,8 @@ std::optional<Bytes> take_field(Bytes& rest, std::byte tag) {
 
 bool is_word(const std::optional<Bytes>& text) {
     return text && !text->empty() && std::all_of(text->begin(), text->end(), [](std::byte b) {
-        return b > std::byte{0x20} && b < std::byte{0x7f};
-    });
+               return b > std::byte{0x20} && b < std::byte{0x7f};
+           });
 }
 
 // A message that begins with two words: a node's name and type.

@@ -163,7 +163,8 @@ std::optional<Mapped> map_observed(const Model& model, const std::string& dialec
     }
 }
 
-// Inputs that the source reads and no rule asked for: the labels of an op that is a loss in training.
+// Inputs that the source reads and no rule asked for: the labels of an op that is a loss in
+// training.
 void drop_unread_inputs(const Graph& source, Graph& made) {
     std::vector<TensorId> kept;
     std::vector<TensorId> dropped;
@@ -195,7 +196,8 @@ std::optional<Model> in_dialect(Model model, const Format& format, const Options
         if (auto again = map_observed(model, format.dialect, how, options, context)) {
             mapped = std::move(*again);
             report.notes.push_back(
-                "shapes that rules asked for are those of a run: the sizes of the inputs are fixed");
+                "shapes that rules asked for are those of a run: the sizes of the inputs are "
+                "fixed");
         }
     }
     const auto impossible = static_cast<std::uint64_t>(

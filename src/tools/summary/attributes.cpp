@@ -188,11 +188,29 @@ bool is_usual_tf(const Attribute& a) {
         {"transpose_b", std::int64_t{0}},
         {"use_cudnn_on_gpu", std::int64_t{1}},
     };
-    static constexpr std::string_view unsaid[] = {
-        "DstT",  "Index",      "N",       "SrcT",    "T",          "TI",        "Taxis",
-        "Tdim",  "Tidx",       "Tin",     "Tindices", "Tmultiples", "Tout",      "Tpaddings",
-        "Tparams", "Tperm",    "Tshape",  "U",       "dtype",      "config_proto", "executor_type",
-        "out_type", "exponential_avg_factor"};
+    static constexpr std::string_view unsaid[] = {"DstT",
+                                                  "Index",
+                                                  "N",
+                                                  "SrcT",
+                                                  "T",
+                                                  "TI",
+                                                  "Taxis",
+                                                  "Tdim",
+                                                  "Tidx",
+                                                  "Tin",
+                                                  "Tindices",
+                                                  "Tmultiples",
+                                                  "Tout",
+                                                  "Tpaddings",
+                                                  "Tparams",
+                                                  "Tperm",
+                                                  "Tshape",
+                                                  "U",
+                                                  "dtype",
+                                                  "config_proto",
+                                                  "executor_type",
+                                                  "out_type",
+                                                  "exponential_avg_factor"};
     const auto* list = std::get_if<std::vector<std::int64_t>>(&a.value);
     return a.name.starts_with('_') || (list != nullptr && list->empty()) || is_among(usual, a) ||
            std::find(std::begin(unsaid), std::end(unsaid), a.name) != std::end(unsaid);
