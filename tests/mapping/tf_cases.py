@@ -34,7 +34,7 @@ class C:
     """A constant of the graph."""
 
     def __init__(self, value, dtype=np.int32):
-        self.value = np.array(value, dtype=None if isinstance(value, np.ndarray) else dtype)
+        self.value = np.array(value, dtype=None if isinstance(value, (np.ndarray, np.generic)) else dtype)
 
 
 class Cases:
