@@ -309,7 +309,10 @@ def main():
         run(trocar, "run", model, *given, "-o", scratch / "whole")
         run(trocar, "run", model, *given, "-o", scratch / "parts", "--cut", "all")
         run(trocar, "convert", model, scratch / "all.onnx", "-q")
-        run(trocar, "run", scratch / "all.onnx", *given, "-o", scratch / "converted")
+        # Nobody reads labels any more.
+        unread = {f"{case}_x1" for case in ("softmax_output", "softmax_rows", "softmax_multi", "logistic")}
+        np.savez(scratch / "read.npz", **{key: value for key, value in s.inputs.items() if key not in unread})
+        run(trocar, "run", scratch / "all.onnx", "--input", scratch / "read.npz", "-q", "-o", scratch / "converted")
         for way in ("whole", "parts", "converted"):
             worst = 0.0
             for case, expected in s.expected.items():

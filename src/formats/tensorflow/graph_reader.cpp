@@ -160,7 +160,7 @@ void GraphReader::count_results(const std::vector<Node>& nodes,
         for (const auto& named : named_results()) {
             if (in_function_ && named.type == nodes[i].spec.type) {
                 for (const auto result : named.results) {
-                    results_[i].emplace_back(result, 1);
+                    results_[i].emplace_back(result, 0);
                 }
             }
         }
@@ -186,10 +186,15 @@ void GraphReader::count_results(const std::vector<Node>& nodes,
     std::for_each(outputs.begin(), outputs.end(), note);
     std::size_t total = 0;
     for (std::size_t i = 0; i < nodes.size(); ++i) {
-        if (results_[i].empty() && !gives_nothing(nodes[i].spec.type)) {
-            results_[i].emplace_back("", 1);
+        auto& results = results_[i];
+        while (results.size() > 1 && results.back().second == 0) {
+            results.pop_back();  // behind the last that is read
         }
-        for (const auto& [argument, count] : results_[i]) {
+        if (results.empty() && !gives_nothing(nodes[i].spec.type)) {
+            results.emplace_back("", 1);
+        }
+        for (auto& [argument, count] : results) {
+            count = std::max<std::size_t>(count, 1);
             total += count;
         }
     }
