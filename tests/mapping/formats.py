@@ -16,7 +16,7 @@ import tempfile
 import numpy as np
 
 TOLERANCE = 1e-3  # of outputs, which are probabilities: absolute
-LAYERS = 30       # tensors, at least, that two models have under one name
+LAYERS = 100      # tensors, at least, that two models have under one name
 
 
 def run(*words):
@@ -42,14 +42,16 @@ def outputs(folder):
     return found
 
 
-def tensors(dump):
-    """By the op of TensorFlow that made them, which converters put in front of a name."""
+def tensors(dump, fused=False):
+    """By the op of TensorFlow that made them. Converters repeat its name, "a;a"; where they fused ops they join their names,
+    in TensorFlow Lite that of the last op first."""
     found = {}
     for line in (dump / "index.jsonl").read_text().splitlines():
         record = json.loads(line)
         if "tensor" in record and "file" in record and record["file"].endswith(".npy"):
-            name = record["tensor"].split(";")[0]
-            found[name] = dump / record["file"]
+            names = record["tensor"].split(";")
+            if fused or len(set(names)) == 1:
+                found[names[0]] = dump / record["file"]  # the last of several ops made of one
     return found
 
 
@@ -63,7 +65,7 @@ def same_layout(a, b):
     return None
 
 
-def compare_layers(name, a, b):
+def compare_layers(name, a, b, tolerance):
     """The largest difference of tensors of one name, relative to the largest element."""
     compared, worst = 0, (0.0, "")
     for key in a.keys() & b.keys():
@@ -74,8 +76,9 @@ def compare_layers(name, a, b):
         compared += 1
         off = float(np.max(np.abs(x - y))) / max(float(np.max(np.abs(x))), 1e-30)
         worst = max(worst, (off, key))
-    print(f"{name}: {compared} tensors of one name, {worst[0]:.1e} apart at most ({worst[1]})")
-    return compared >= LAYERS
+    good = compared >= LAYERS and worst[0] <= tolerance
+    print(f"{'ok  ' if good else 'FAIL'} {name}: {compared} tensors of one name, {worst[0]:.1e} apart at most ({worst[1]})")
+    return good
 
 
 def main():
@@ -109,10 +112,11 @@ def main():
         dumps = {}
         for kind, model in (("onnx", models / "nmp.onnx"), ("tflite", models / "nmp.tflite"), ("tf", models / "nmp")):
             run(trocar, "dump", model, "--tensors", *given, "-o", scratch / f"{kind}.dump")
-            dumps[kind] = tensors(scratch / f"{kind}.dump")
-        failed += not compare_layers("saved model and onnx", dumps["tf"], dumps["onnx"])
-        failed += not compare_layers("saved model and tflite", dumps["tf"], dumps["tflite"])
-        failed += not compare_layers("tflite and onnx", dumps["tflite"], dumps["onnx"])
+            dumps[kind] = tensors(scratch / f"{kind}.dump", kind == "tflite")
+        # LiteRT adds up in another order, and a logarithm of nearly nothing makes much of that.
+        failed += not compare_layers("saved model and onnx", dumps["tf"], dumps["onnx"], 1e-5)
+        failed += not compare_layers("saved model and tflite", dumps["tf"], dumps["tflite"], 2e-2)
+        failed += not compare_layers("tflite and onnx", dumps["tflite"], dumps["onnx"], 2e-2)
     sys.exit(1 if failed else 0)
 
 

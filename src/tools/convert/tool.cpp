@@ -163,17 +163,20 @@ std::optional<Mapped> map_observed(const Model& model, const std::string& dialec
     }
 }
 
-// Inputs that the source reads and no rule asked for: the labels of an op that is a loss in
-// training.
-void drop_unread_inputs(const Graph& source, Graph& made) {
+// Labels, which an op that is a loss in training has as an input and no rule asked for.
+void drop_labels(const Graph& source, Graph& made) {
     std::vector<TensorId> kept;
     std::vector<TensorId> dropped;
     for (const auto id : made.inputs()) {
         const auto& tensor = made.tensor(id);
         const auto before = source.find_tensor(tensor.name);
-        const bool was_read = before && !source.tensor(*before).uses.empty();
-        const bool is_read = !tensor.uses.empty() || tensor.is_output;
-        (was_read && !is_read ? dropped : kept).push_back(id);
+        const auto is_label = [](const Property& one) {
+            return one.key == "kind" && one.value == "label";
+        };
+        const bool label =
+            before && std::any_of(source.tensor(*before).metadata.begin(),
+                                  source.tensor(*before).metadata.end(), is_label);
+        (label && tensor.uses.empty() && !tensor.is_output ? dropped : kept).push_back(id);
     }
     made.set_inputs(std::move(kept));
     for (const auto id : dropped) {
@@ -224,7 +227,7 @@ std::optional<Model> in_dialect(Model model, const Format& format, const Options
                         counted(impossible, "op")));
         return std::nullopt;
     }
-    drop_unread_inputs(model.graph, mapped.model.graph);
+    drop_labels(model.graph, mapped.model.graph);
     return std::move(mapped.model);
 }
 
