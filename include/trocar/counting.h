@@ -46,8 +46,9 @@ struct OpCount {
 };
 
 // Counts one op of a dialect that has rules: "onnx" (its own domain and com.microsoft), "tflite",
-// "aten". Ops with subgraphs and calls of a model's functions are unknown here: their bodies are to
-// be counted. Never throws on shapes that do not fit the op; it then says so in `why`.
+// "tf", "mxnet", "aten". Ops with subgraphs and calls of a model's functions are unknown here:
+// their bodies are to be counted. Never throws on shapes that do not fit the op; it then says so in
+// `why`.
 OpCount count(const OpFacts& facts);
 
 // One sentence or two for reports: what a MAC and a FLOP are here.

@@ -76,6 +76,9 @@ struct Format {
     // one, with the suffix `archive_suffix`. Holds what `holds`.
     std::unique_ptr<ValueArchive> (*create_archive)(const std::filesystem::path& path) = nullptr;
     const char* archive_suffix = "";
+
+    // Models may be folders: `matches` and `read` take those too, `matches` with an empty head.
+    bool reads_folders = false;
 };
 
 // All formats of this build, by name.

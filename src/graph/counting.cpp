@@ -169,6 +169,14 @@ const Entry* find_entry(const OpFacts& facts) {
         static const Table tflite = table_of(tflite_rules());
         return op.domain.empty() ? find_in(tflite, op.type) : nullptr;
     }
+    if (facts.dialect == "tf") {
+        static const Table tf = table_of(tf_rules());
+        return find_in(tf, op.type);
+    }
+    if (facts.dialect == "mxnet") {
+        static const Table mxnet = table_of(mxnet_rules());
+        return find_in(mxnet, op.type);
+    }
     if (facts.dialect != "onnx") {
         return nullptr;
     }

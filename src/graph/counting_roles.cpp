@@ -141,6 +141,9 @@ Role role(const Op& op, std::size_t slot, DType dtype, std::span<const std::int6
     if (dialect == "tflite") {
         return counting::tflite_role(op, slot, dtype, shape);
     }
+    if (dialect == "tf") {
+        return counting::tf_role(op, slot, dtype, shape);
+    }
     bool numbers = is_float(dtype) || dtype == DType::c64 || dtype == DType::c128;
     if (own_domain(op)) {
         auto found =
@@ -193,6 +196,12 @@ Passing passing(const Op& op, std::string_view dialect) {
     if (dialect == "tflite") {
         return counting::tflite_passing(op);
     }
+    if (dialect == "tf") {
+        return counting::tf_passing(op);
+    }
+    if (dialect == "mxnet") {
+        return counting::mxnet_passing(op);
+    }
     struct Entry {
         std::string_view type;
         Passing passing;
@@ -224,6 +233,12 @@ std::optional<WeightAxes> weight_axes(const Op& op, std::size_t slot, std::size_
     }
     if (dialect == "tflite") {
         return counting::tflite_weight_axes(op, slot, rank);
+    }
+    if (dialect == "tf") {
+        return counting::tf_weight_axes(op, slot, rank);
+    }
+    if (dialect == "mxnet") {
+        return counting::mxnet_weight_axes(op, slot, rank);
     }
     std::string_view type = op.type;
     if (rank < 2) {
@@ -266,6 +281,9 @@ counting::Reach reach_of(const OpFacts& facts) {
     }
     if (facts.dialect == "tflite") {
         return counting::tflite_reach(*facts.op);
+    }
+    if (facts.dialect == "tf") {
+        return counting::tf_reach(*facts.op);
     }
     std::string_view type = facts.op->type;
     if (type == "Shape" || type == "Size") {

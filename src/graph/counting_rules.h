@@ -81,6 +81,17 @@ Passing tflite_passing(const Op& op);
 std::optional<WeightAxes> tflite_weight_axes(const Op& op, std::size_t slot, std::size_t rank);
 Reach tflite_reach(const Op& op);
 
+RuleSet tf_rules();
+Role tf_role(const Op& op, std::size_t slot, DType dtype, std::span<const std::int64_t> shape);
+Passing tf_passing(const Op& op);
+std::optional<WeightAxes> tf_weight_axes(const Op& op, std::size_t slot, std::size_t rank);
+Reach tf_reach(const Op& op);
+
+// What constants are the symbol's arrays say.
+RuleSet mxnet_rules();
+Passing mxnet_passing(const Op& op);
+std::optional<WeightAxes> mxnet_weight_axes(const Op& op, std::size_t slot, std::size_t rank);
+
 RuleSet aten_rules(std::string_view domain);
 Role aten_role(const Op& op, std::size_t slot, DType dtype, std::span<const std::int64_t> shape);
 Passing aten_passing(const Op& op);

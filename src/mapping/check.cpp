@@ -375,8 +375,9 @@ std::vector<RuleCheck> check_rules(const std::string& from, const std::string& t
                 RuleCheck none;
                 none.rule = rule->name;
                 none.tried = false;
-                none.passed = !rule->untested.empty();
-                none.why = rule->untested.empty() ? "it has no test" : rule->untested;
+                const auto& why = rule->untested.empty() ? file->untested : rule->untested;
+                none.passed = !why.empty();
+                none.why = why.empty() ? "it has no test" : why;
                 all.push_back(std::move(none));
             }
             for (const auto& test : rule->tests) {

@@ -98,7 +98,13 @@ Value dim(Arguments a, const Facts& facts) {
     return all[static_cast<std::size_t>(at)].value;
 }
 Value known(Arguments a, const Facts& facts) {
-    return facts.type(a[0]).shape().has_value();
+    const auto type = facts.type(a[0]);
+    if (a.size() == 1) {
+        return type.shape().has_value();
+    }
+    const auto count = type.dims ? static_cast<std::int64_t>(type.dims->size()) : 0;
+    const auto at = integer(a[1]) + (integer(a[1]) < 0 ? count : 0);
+    return at >= 0 && at < count && (*type.dims)[static_cast<std::size_t>(at)].value >= 0;
 }
 Value has_rank(Arguments a, const Facts& facts) {
     return facts.type(a[0]).dims.has_value();
@@ -347,6 +353,9 @@ Value real(Arguments a, const Facts&) {
 Value is_tensor(Arguments a, const Facts&) {
     return a[0].tensor() != nullptr || a[0].constant() != nullptr;
 }
+Value is_list(Arguments a, const Facts&) {
+    return a[0].items() != nullptr;
+}
 Value whole(Arguments a, const Facts&) {
     if (const auto* digits = a[0].text()) {
         std::int64_t number = 0;
@@ -423,7 +432,7 @@ constexpr Function functions[] = {
     {"rank", 1, 1, rank},
     {"shape", 1, 1, shape},
     {"dim", 2, 2, dim},
-    {"known", 1, 1, known},
+    {"known", 1, 2, known},
     {"has_rank", 1, 1, has_rank},
     {"dtype", 1, 1, dtype},
     {"is_constant", 1, 1, is_constant},
@@ -456,6 +465,7 @@ constexpr Function functions[] = {
     {"where", 1, 1, where},
     {"filled", 3, 3, filled},
     {"is_tensor", 1, 1, is_tensor},
+    {"is_list", 1, 1, is_list},
     {"sqrt", 1, 1, square_root},
     {"real", 1, 1, real},
     {"whole", 1, 1, whole},

@@ -137,9 +137,8 @@ private:
     }
 
     void map_one(OpId op) {
-        if (source_.op(op).domain == host_domain) {
-            carry(op);
-            note(op, MappedOp::State::mapped, "as it is", "");
+        if (source_.op(op).outputs.empty() && source_.op(op).domain != host_domain) {
+            note(op, MappedOp::State::mapped, "left out: it makes nothing", "");
             return;
         }
         const auto& inputs = source_.op(op).inputs;
@@ -147,6 +146,11 @@ private:
                 return id != TensorId::none && !builder_.has(id) && !source_.tensor(id).constant;
             })) {
             note(op, MappedOp::State::impossible, "", "it reads what cannot be mapped");
+            return;
+        }
+        if (source_.op(op).domain == host_domain) {
+            carry(op);
+            note(op, MappedOp::State::mapped, "as it is", "");
             return;
         }
         std::string reasons;

@@ -49,6 +49,14 @@ TEST(Rules, SayWhereTheyAreWrong) {
               "r.map:1: '99999999999999999999' is no number that can be held");
 }
 
+TEST(Rules, AFileSaysWhyItsRulesHaveNoTests) {
+    const auto rules =
+        mapping::parse_rules("mapping a to b; untested \"nothing runs it\";", "r.map");
+    EXPECT_EQ(rules.untested, "nothing runs it");
+    EXPECT_EQ(refusal("mapping a to b; untested;"),
+              "r.map:1: a reason in quotes is expected, not ';'");
+}
+
 class Mapping : public testing::Test {
 protected:
     Mapping() { model_.dialect = "toy"; }
@@ -141,6 +149,29 @@ TEST_F(Mapping, TheNextRuleIsAskedAndNothingOfTheFirstIsLeft) {
     EXPECT_EQ(fate(mapped, 0), "B");
     EXPECT_THAT(ops(mapped), ElementsAre("y = Mul(x, y/constant)"));
     EXPECT_EQ(mapped.model.graph.tensor_count(), 3U);
+}
+
+TEST_F(Mapping, RulesAskForOneSize) {
+    const auto x = model_.graph.add_input("x", Type::tensor(DType::f32));
+    model_.graph.tensor_from_file(x).type.dims = std::vector<Dim>{{-1, "batch"}, {3, ""}};
+    const auto y = op("WIDTH", {x}, "y", {{"axes", std::vector<std::int64_t>{1}, {}, {}}});
+    const std::string rules =
+        "rule A { match y = WIDTH(x); require !known(x, 0) && known(x, -1) && !known(x, 2), \"a\"; "
+        "require is_list(@axes) && !is_list(1), \"b\"; y = Mul(x, f32(real(dim(x, 1)))); }";
+    const auto mapped = map(rules, {y});
+    EXPECT_EQ(fate(mapped, 0), "A");
+}
+
+TEST_F(Mapping, OpsThatMakeNothingAreLeftOut) {
+    const auto x = input("x");
+    const auto y = op("SAME", {x}, "y");
+    OpSpec check;
+    check.type = "CHECK";
+    check.inputs = {x};
+    model_.graph.append(std::move(check));
+    const auto mapped = map("rule A { match y = SAME(x); y = Relu(x); }", {y});
+    EXPECT_TRUE(mapped.complete());
+    EXPECT_THAT(ops(mapped), ElementsAre("y = Relu(x)"));
 }
 
 TEST_F(Mapping, SeveralOpsBecomeOne) {

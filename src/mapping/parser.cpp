@@ -69,10 +69,13 @@ private:
             expect_word("by");
             rules.copy = name("the op that copies");
             expect(";");
+        } else if (take_word("untested")) {
+            rules.untested = reason();
         } else {
             fail_here(
-                "'rule', 'define', 'layout', 'fused', 'integers', 'quantized', 'copied' or "
-                "'needs'");
+                "'rule', 'define', 'layout', 'fused', 'integers', 'quantized', 'copied', 'needs' "
+                "or "
+                "'untested'");
         }
     }
 
@@ -100,6 +103,15 @@ private:
         }
     }
 
+    std::string reason() {
+        if (here().kind != Token::Kind::text) {
+            fail_here("a reason in quotes");
+        }
+        auto made = next().text;
+        expect(";");
+        return made;
+    }
+
     std::unique_ptr<Rule> rule() {
         auto made = std::make_unique<Rule>();
         made->line = here().line;
@@ -110,11 +122,7 @@ private:
             if (take_word("match")) {
                 made->match.push_back(matched_op());
             } else if (take_word("untested")) {
-                if (here().kind != Token::Kind::text) {
-                    fail_here("a reason in quotes");
-                }
-                made->untested = next().text;
-                expect(";");
+                made->untested = reason();
             } else if (take_word("test")) {
                 made->tests.push_back(test());
             } else {

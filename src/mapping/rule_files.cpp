@@ -141,7 +141,8 @@ std::vector<RuleInfo> rule_infos(const std::string& from, const std::string& to,
             }
             info.makes = made.found();
             info.tests = rule->tests.size();
-            info.untested = rule->untested;
+            info.untested =
+                rule->untested.empty() && rule->tests.empty() ? file->untested : rule->untested;
             all.push_back(std::move(info));
         }
     }

@@ -165,7 +165,8 @@ struct RuleFile {
     bool needs_types = false;  // of all tensors
     std::string quantize;      // types of the target's ops that quantise and dequantise
     std::string dequantize;
-    std::string copy;  // type of the target's op that passes its input on
+    std::string copy;      // type of the target's op that passes its input on
+    std::string untested;  // why its rules have no tests, where they do not say themselves
 };
 
 // Throws Error(input) with file and line.

@@ -42,10 +42,15 @@ std::string Session::Parts::place(const Segment& segment) const {
 }
 
 // A part's inputs need a type. The file's declaration serves where the value at hand agrees;
-// otherwise the value's own type does, without dimensions, which may change from run to run.
+// otherwise the value's own type does, without dimensions, which may change from run to run. Rules
+// that map a model to ONNX may want to know more: the rank, and sizes where a program runs once.
 Type Session::Parts::input_type(TensorId id) const {
     const auto& declared = graph().tensor(id).type;
     const auto& value = values[index(id)];
+    const bool mapped = model().dialect != "onnx" && value.is_tensor();
+    if (mapped && options.streaming && !declared.shape()) {
+        return type_of(value);
+    }
     if (graph().tensor(id).is_input || value.kind() == Value::Kind::none ||
         (declared.kind != Type::Kind::tensor && declared.kind != Type::Kind::unknown)) {
         return declared;
@@ -59,6 +64,10 @@ Type Session::Parts::input_type(TensorId id) const {
     }
     if (agrees) {
         return declared;
+    }
+    if (mapped && !declared.dims) {
+        type.dims->assign(type.dims->size(), Dim{});
+        return type;
     }
     type.dims.reset();
     return type;

@@ -190,6 +190,15 @@ const Format* find_format(std::string_view name) {
 
 Model load(const fs::path& path, std::string_view format) {
     const auto* forced = format.empty() ? nullptr : &forced_format(format);
+    std::error_code failure;
+    if (fs::is_directory(path, failure)) {
+        for (const auto* candidate : formats()) {
+            if (candidate->reads_folders && (forced == nullptr || forced == candidate) &&
+                candidate->matches({}, path)) {
+                return candidate->read(path);
+            }
+        }
+    }
     require_file(path, true);
     const auto head = read_head(path);
     refuse_pointer(head, path);

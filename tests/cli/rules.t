@@ -1,7 +1,7 @@
 # Rules are data, and every one that has a test is tried on engines of both dialects.
 
 $ trocar rules list --json | python3 -c "import json, sys; print(sorted((r['from'], r['to']) for r in json.load(sys.stdin)['tables']['mappings']))"
-[('aten', 'aten'), ('aten', 'onnx'), ('onnx', 'aten'), ('onnx', 'tflite'), ('tflite', 'onnx')]
+[('aten', 'aten'), ('aten', 'onnx'), ('mxnet', 'onnx'), ('onnx', 'aten'), ('onnx', 'tflite'), ('tf', 'onnx'), ('tflite', 'onnx')]
 $ printf 'mapping tflite to onnx 21;\nrule mine { match y = custom.Mine(x); y = Neg(x); untested "there is no engine"; }\n' > mine.map
 $ trocar rules show tflite onnx --rules mine.map --json | python3 -c "import json, sys; print(json.load(sys.stdin)['tables']['rules'][0])"
 {'ops': 'custom.Mine', 'rule': 'mine', 'makes': 'Neg', 'tests': 0, 'untested': 'there is no engine'}

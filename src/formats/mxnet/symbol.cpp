@@ -41,6 +41,7 @@ public:
         graph_.set_outputs(std::move(outputs));
         keep_unknown(symbol_, {"nodes", "heads", "arg_nodes", "node_row_ptr", "attrs"},
                      graph_.metadata);
+        mark_labels();
         graph_.mark_read();
         return std::move(graph_);
     }
@@ -153,6 +154,21 @@ private:
         graph_.append(std::move(spec));
     }
 
+    // What only the losses of training read.
+    void mark_labels() {
+        const auto is_loss = [&](const Use& use) {
+            const auto& type = graph_.op(use.op).type;
+            return use.slot == 1 && (type.ends_with("RegressionOutput") || type == "SVMOutput" ||
+                                     type == "SoftmaxOutput" || type == "Softmax");
+        };
+        for (const auto id : graph_.inputs()) {
+            const auto& uses = graph_.tensor(id).uses;
+            if (!uses.empty() && std::all_of(uses.begin(), uses.end(), is_loss)) {
+                graph_.tensor_from_file(id).metadata.push_back({"kind", "label"});
+            }
+        }
+    }
+
     std::string free_name(const std::string& name) const {
         return name.empty() || graph_.find_tensor(name) ? graph_.fresh_name(name) : name;
     }
@@ -177,9 +193,10 @@ private:
         return id;
     }
 
-    // 0 in a shape is a dimension that is not known.
+    // 0 in a shape is a dimension that is not known. Numbers are of single precision unless a file
+    // says otherwise.
     static Type declared_type(const std::vector<Property>& texts) {
-        Type type = Type::tensor(DType::undefined);
+        Type type = Type::tensor(DType::f32);
         for (const auto& [key, value] : texts) {
             const auto read = read_attribute(value);
             if (key == "__shape__") {

@@ -113,6 +113,11 @@ bool matches(Bytes head, const std::filesystem::path& path) {
         if (known && at.wire != (numeric ? 0U : 2U)) {
             return false;
         }
+        // A text that begins with a line end is a message: this is a SavedModel of TensorFlow.
+        if (at.number == model::producer && !at.inside.empty() &&
+            at.inside.front() == std::byte{'\n'}) {
+            return false;
+        }
         if (at.number == model::ir_version) {
             told = told || (at.value >= 1 && at.value <= 1000);
         } else if (at.number == model::graph) {

@@ -96,25 +96,77 @@ bool speaks_otherwise(const Format& format, const Model& model) {
            (format.name != model.format && can_map(model.dialect, format.dialect));
 }
 
+// Shapes come from a run.
+void observe(Model& model, const Options& options, Context& context) {
+    auto spec = options.inputs;
+    spec.seed = context.seed();
+    spec.fill = spec.fill.empty() ? "random" : spec.fill;
+    const auto inputs = make_inputs(model, spec);
+    complete_types(model, context.engine(), inputs.values);
+}
+
+// Rules may decline because a shape is not known. Then the model is mapped with those of a run,
+// where it can run op by op; why it cannot is not said, as the rules have said what they lack.
+std::optional<Mapped> map_observed(const Model& model, const std::string& dialect,
+                                   const MapOptions& how, const Options& options,
+                                   Context& context) {
+    try {
+        auto typed = clone(model);
+        observe(typed, options, context);
+        auto mapped = map_model(typed, dialect, how);
+        return mapped.complete() ? std::optional(std::move(mapped)) : std::nullopt;
+    } catch (const Error& e) {
+        if (e.fault() == Fault::internal) {
+            throw;
+        }
+        return std::nullopt;
+    }
+}
+
+// Labels, which an op that is a loss in training has as an input and no rule asked for.
+void drop_labels(const Graph& source, Graph& made) {
+    std::vector<TensorId> kept;
+    std::vector<TensorId> dropped;
+    for (const auto id : made.inputs()) {
+        const auto& tensor = made.tensor(id);
+        const auto before = source.find_tensor(tensor.name);
+        const auto is_label = [](const Property& one) {
+            return one.key == "kind" && one.value == "label";
+        };
+        const bool label = before && std::any_of(source.tensor(*before).metadata.begin(),
+                                                 source.tensor(*before).metadata.end(), is_label);
+        (label && tensor.uses.empty() && !tensor.is_output ? dropped : kept).push_back(id);
+    }
+    made.set_inputs(std::move(kept));
+    for (const auto id : dropped) {
+        made.remove_tensor(id);
+    }
+}
+
 // The model in the words that the format of `target` has. Nothing: some ops cannot be said so.
 std::optional<Model> in_dialect(Model model, const Format& format, const Options& options,
                                 Context& context, Report& report) {
-    if (needs_types(model.dialect, format.dialect) && !has_all_types(model.graph)) {
-        // Shapes come from a run.
-        auto spec = options.inputs;
-        spec.seed = context.seed();
-        spec.fill = spec.fill.empty() ? "random" : spec.fill;
-        const auto inputs = make_inputs(model, spec);
-        complete_types(model, context.engine(), inputs.values);
+    const bool wants_types = needs_types(model.dialect, format.dialect);
+    if (wants_types && !has_all_types(model.graph)) {
+        observe(model, options, context);
     }
     MapOptions how;
     how.rules.assign(options.rules.begin(), options.rules.end());
     how.tidy = !options.keep_layout;
     auto mapped = map_model(model, format.dialect, how);
+    if (!wants_types && !mapped.complete() && !has_all_types(model.graph)) {
+        if (auto again = map_observed(model, format.dialect, how, options, context)) {
+            mapped = std::move(*again);
+            report.notes.push_back(
+                "shapes that rules asked for are those of a run: the sizes of the inputs are "
+                "fixed");
+        }
+    }
     report_mapping(mapped, model.dialect, report);
     if (!mapped.complete()) {
         return std::nullopt;
     }
+    drop_labels(model.graph, mapped.model.graph);
     return std::move(mapped.model);
 }
 
@@ -162,7 +214,8 @@ Report convert(const Options& options, Context& context) {
         scalars.push_back({"external_bytes", "In further files", std::uint64_t{back.external_bytes},
                            Show::bytes, ""});
     }
-    const bool identical = in_place ? intact : same_content(options.model, target);
+    const bool is_file = fs::is_regular_file(options.model, ignored);  // or a folder
+    const bool identical = in_place ? intact : is_file && same_content(options.model, target);
     scalars.push_back({"identical", "Same bytes as the source", identical, Show::plain,
                        in_place ? "written over the source" : ""});
     report.sections.push_back(std::move(written));

@@ -92,13 +92,31 @@ constexpr Window onnx_window[] = {
 constexpr Window aten_window[] = {
     {"stride", "s", 1}, {"padding", "p", 0}, {"dilation", "d", 1}, {"groups", "g", 1}};
 
+constexpr Window tf_window[] = {{"strides", "s", 1}, {"dilations", "d", 1}};
+constexpr Window mxnet_window[] = {
+    {"stride", "s", 1}, {"pad", "p", 0}, {"dilate", "d", 1}, {"num_group", "g", 1}};
+
 std::span<const Window> windows(const OpFacts& facts) {
-    return facts.dialect == "aten" ? std::span<const Window>(aten_window)
-                                   : std::span<const Window>(onnx_window);
+    return facts.dialect == "aten"    ? std::span<const Window>(aten_window)
+           : facts.dialect == "tf"    ? std::span<const Window>(tf_window)
+           : facts.dialect == "mxnet" ? std::span<const Window>(mxnet_window)
+                                      : std::span<const Window>(onnx_window);
 }
 
 const char* kernel_name(const OpFacts& facts) {
-    return facts.dialect == "aten" ? "kernel_size" : "kernel_shape";
+    return facts.dialect == "aten"    ? "kernel_size"
+           : facts.dialect == "tf"    ? "ksize"
+           : facts.dialect == "mxnet" ? "kernel"
+                                      : "kernel_shape";
+}
+
+// TensorFlow has numbers for batch and channels too.
+std::vector<std::int64_t> plane(const OpFacts& facts, std::vector<std::int64_t> values) {
+    if (facts.dialect == "tf" && values.size() == 4) {
+        const std::ptrdiff_t first = facts.op->text("data_format", "NHWC") == "NCHW" ? 2 : 1;
+        return {values.begin() + first, values.begin() + first + 2};
+    }
+    return values;
 }
 
 bool is_window(const OpFacts& facts, const std::string& name) {
@@ -150,10 +168,61 @@ bool is_usual_aten(const Attribute& a) {
            is_among(usual, a);
 }
 
+// Element types are those of the tensors; what begins with '_' is for TensorFlow itself.
+bool is_usual_tf(const Attribute& a) {
+    static constexpr Usual usual[] = {
+        {"adj_x", std::int64_t{0}},
+        {"adj_y", std::int64_t{0}},
+        {"align_corners", std::int64_t{0}},
+        {"batch_dims", std::int64_t{0}},
+        {"begin_mask", std::int64_t{0}},
+        {"data_format", "NHWC"},
+        {"ellipsis_mask", std::int64_t{0}},
+        {"end_mask", std::int64_t{0}},
+        {"half_pixel_centers", std::int64_t{0}},
+        {"is_training", std::int64_t{0}},
+        {"keep_dims", std::int64_t{0}},
+        {"new_axis_mask", std::int64_t{0}},
+        {"shrink_axis_mask", std::int64_t{0}},
+        {"transpose_a", std::int64_t{0}},
+        {"transpose_b", std::int64_t{0}},
+        {"use_cudnn_on_gpu", std::int64_t{1}},
+    };
+    static constexpr std::string_view unsaid[] = {"DstT",
+                                                  "Index",
+                                                  "N",
+                                                  "SrcT",
+                                                  "T",
+                                                  "TI",
+                                                  "Taxis",
+                                                  "Tdim",
+                                                  "Tidx",
+                                                  "Tin",
+                                                  "Tindices",
+                                                  "Tmultiples",
+                                                  "Tout",
+                                                  "Tpaddings",
+                                                  "Tparams",
+                                                  "Tperm",
+                                                  "Tshape",
+                                                  "U",
+                                                  "dtype",
+                                                  "config_proto",
+                                                  "executor_type",
+                                                  "out_type",
+                                                  "exponential_avg_factor"};
+    const auto* list = std::get_if<std::vector<std::int64_t>>(&a.value);
+    return a.name.starts_with('_') || (list != nullptr && list->empty()) || is_among(usual, a) ||
+           std::find(std::begin(unsaid), std::end(unsaid), a.name) != std::end(unsaid);
+}
+
 // Values that say nothing: what the operator does anyway.
 bool is_usual(const OpFacts& facts, const Attribute& a) {
     if (facts.dialect == "aten") {
         return is_usual_aten(a);
+    }
+    if (facts.dialect == "tf") {
+        return is_usual_tf(a);
     }
     const Op& op = *facts.op;
     static constexpr Usual usual[] = {
@@ -220,7 +289,14 @@ void add_strides(const Op& op, std::vector<std::string>& parts) {
 }
 
 std::vector<std::int64_t> kernel_of(const OpFacts& facts) {
-    std::vector<std::int64_t> kernel = facts.op->integers(kernel_name(facts));
+    std::vector<std::int64_t> kernel = plane(facts, facts.op->integers(kernel_name(facts)));
+    if (facts.dialect == "tf") {
+        const bool filtered = facts.op->type.find("Conv2") != std::string::npos &&
+                              facts.inputs.size() > 1 && facts.inputs[1].shape &&
+                              facts.inputs[1].shape->size() == 4;
+        const auto* shape = filtered ? &*facts.inputs[1].shape : nullptr;
+        return filtered ? std::vector<std::int64_t>{(*shape)[0], (*shape)[1]} : kernel;
+    }
     bool conv = facts.op->type.find(facts.dialect == "aten" ? "conv" : "Conv") != std::string::npos;
     std::size_t slot = facts.op->type == "QLinearConv" ? 3 : 1;
     if (kernel.empty() && conv && slot < facts.inputs.size() && facts.inputs[slot].shape &&
@@ -256,9 +332,10 @@ std::string attribute_text(const OpFacts& facts) {
                     parts.push_back(fmt::format("{}{}", w.letter, *one));
                 }
             } else if (const auto* many = std::get_if<std::vector<std::int64_t>>(&a->value)) {
-                if (!many->empty() && !all_are(*many, w.usual)) {
+                const auto values = plane(facts, *many);
+                if (!values.empty() && !all_are(values, w.usual)) {
                     bool is_pads = std::string_view(w.name) == "pads";
-                    parts.push_back(w.letter + (is_pads ? pads(*many) : sizes(*many, true)));
+                    parts.push_back(w.letter + (is_pads ? pads(values) : sizes(values, true)));
                 }
             }
         }

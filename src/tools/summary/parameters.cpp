@@ -73,8 +73,8 @@ public:
 private:
     void take(const Scope& scope, OpId id) {
         const Op& op = scope.graph->op(id);
-        if (op.outputs.empty()) {
-            return;  // it only checks what others read
+        if (op.outputs.empty() || (scope.dialect == "tf" && scope.bodies_of(id))) {
+            return;  // it only checks what others read, or passes it on to a function
         }
         std::vector<ConstantUse> uses;
         std::vector<Found> founds;

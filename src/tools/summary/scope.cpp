@@ -127,12 +127,29 @@ private:
         if (functions_.empty()) {
             return;
         }
-        auto found = functions_.find(fmt::format("{}:{}:{}", op.domain, op.type, op.overload));
+        read_function(scope, id, op.type, fmt::format("{}:{}:{}", op.domain, op.type, op.overload),
+                      depth);
+        if (dialect_ == "tf") {  // calls name their functions in attributes
+            for (const char* name : {"f", "cond", "body", "then_branch", "else_branch"}) {
+                if (auto function = op.text(name, ""); !function.empty()) {
+                    read_function(scope, id, name, fmt::format(":{}:", function), depth);
+                }
+            }
+        }
+    }
+
+    void read_function(Scope& scope, OpId id, const std::string& label, const std::string& key,
+                       int depth) {
+        auto found = functions_.find(key);
         if (found == functions_.end() || expanded_ > most_expanded) {
             return;
         }
+        const Op& op = scope.graph->op(id);
         expanded_ += found->second->body.op_count() + 1;
-        Body body{.label = op.type, .function = found->second, .scope = nullptr, .times = 1};
+        Body body{.label = label, .function = found->second, .scope = nullptr, .times = {}};
+        if (op.type != "While" && op.type != "StatelessWhile") {
+            body.times = 1;
+        }
         std::shared_ptr<const Graph> made = instantiate(*found->second, op);
         body.scope = read(made ? *made : found->second->body, nullptr, depth + 1);
         body.scope->owner = std::move(made);
@@ -266,6 +283,9 @@ std::optional<std::uint64_t> iterations(const Scope& scope, OpId id, const Scope
 }  // namespace
 
 bool is_choice(const Scope& scope, const Op& op) {
+    if (scope.dialect == "tf") {
+        return op.type == "If" || op.type == "StatelessIf";
+    }
     return scope.dialect == "aten" ? op.domain == "higher_order" && op.type == "cond"
                                    : op.domain.empty() && op.type == "If";
 }
@@ -315,9 +335,10 @@ void settle(Scope& scope) {
             const Graph& inner = *body.scope->graph;
             if (body.scope->outer == nullptr) {  // a function: its inputs are what the call reads
                 auto inputs = inner.inputs();
-                for (std::size_t i = 0; i < inputs.size() && i < op.inputs.size(); ++i) {
-                    if (op.inputs[i] != TensorId::none) {
-                        body.scope->fact(inputs[i]) = scope.fact(op.inputs[i]);
+                const std::size_t skipped = is_choice(scope, op) ? 1 : 0;  // what decides
+                for (std::size_t i = 0; i < inputs.size() && i + skipped < op.inputs.size(); ++i) {
+                    if (op.inputs[i + skipped] != TensorId::none) {
+                        body.scope->fact(inputs[i]) = scope.fact(op.inputs[i + skipped]);
                     }
                 }
                 auto outputs = inner.outputs();

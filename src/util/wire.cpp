@@ -1,4 +1,4 @@
-#include "formats/onnx/wire.h"
+#include "util/wire.h"
 
 #include <fmt/format.h>
 
@@ -8,14 +8,14 @@
 
 #include "trocar/error.h"
 
-namespace trocar::onnx {
+namespace trocar::wire {
 
 static_assert(std::endian::native == std::endian::little,
               "fixed-width values are read and written as they lie in memory");
 
 void fail_in(const File& file, Bytes place, std::string_view what, std::string hint) {
     throw Error(Fault::input,
-                fmt::format("'{}' is not a valid ONNX file: at byte {}: {}", file.name,
+                fmt::format("'{}' is not a valid {} file: at byte {}: {}", file.name, file.kind,
                             place.data() - file.bytes.data(), what),
                 std::move(hint));
 }
@@ -187,4 +187,4 @@ std::uint64_t Fields::load64(Bytes bytes) {
     return value;
 }
 
-}  // namespace trocar::onnx
+}  // namespace trocar::wire
