@@ -452,7 +452,7 @@ void Flow::softmax(OpId id) {
 void Flow::pool(OpId id) {
     freeze_but(input(id, 0), {0, 1}, fmt::format("'{}' moves along it", label(id)));
     for (std::size_t slot = 0; slot < op(id).outputs.size(); ++slot) {
-        for (const std::size_t axis : {0, 1}) {
+        for (const auto axis : {std::size_t{0}, std::size_t{1}}) {
             // Places of the largest numbers count channels too.
             if (slot > 0 && output(id, slot) != TensorId::none) {
                 freeze(channels(input(id, 0), axis), fmt::format("'{}' numbers it", label(id)));

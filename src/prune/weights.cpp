@@ -62,6 +62,11 @@ void add_weight(const Model& model, OpId id, std::size_t slot, bool chosen,
     weight.slot = slot;
     const auto place = constant_behind(model, op.inputs[slot]);
     if (!place) {
+        // Of ranks that weights have, as it is not known here.
+        if (!weight_axes(op, slot, 2, model.dialect) && !weight_axes(op, slot, 3, model.dialect) &&
+            !weight_axes(op, slot, 4, model.dialect)) {
+            return;
+        }
         weight.why = how == Passing::dequantized ? "its weights are quantised: prune first"
                      : graph.tensor(op.inputs[slot]).is_input
                          ? "its weights are an input with a default"

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "prune/weights.h"
 #include "trocar/counting.h"
@@ -28,41 +29,39 @@ Totals totals_of(const Model& model, const Shapes& shapes) {
     Totals totals;
     totals.macs = 0;
     const auto& graph = model.graph;
-    for (const auto id : graph.tensors()) {
-        const auto& tensor = graph.tensor(id);
-        if (!tensor.constant || tensor.uses.empty()) {
-            continue;
-        }
-        const auto& constant = *tensor.constant;
-        totals.bytes += constant.stored_bytes();
-        for (const auto& use : tensor.uses) {
-            if (use.slot != Use::captured &&
-                is_parameter(role(graph.op(use.op), use.slot, constant.dtype(), constant.shape(),
-                                  model.dialect))) {
-                totals.parameters += constant.element_count();
-                totals.nonzero += is_numeric(constant.dtype()) ? pruning::nonzero(constant)
-                                                               : constant.element_count();
-                break;
-            }
-        }
-    }
+    std::set<TensorId> seen;
     for (const auto id : graph.ops()) {
+        const auto& op = graph.op(id);
         const auto macs = macs_of(model, id, shapes);
-        if (!macs) {
-            continue;  // arithmetic that is no sum of products, or a shape that is not known
-        }
-        *totals.macs += *macs;
         double share = 1;
-        for (std::size_t slot = 0; *macs > 0 && slot < graph.op(id).inputs.size(); ++slot) {
-            const auto in = graph.op(id).inputs[slot];
-            if (in != TensorId::none && graph.tensor(in).constant) {
-                const auto& constant = *graph.tensor(in).constant;
-                if (weight_axes(graph.op(id), slot, constant.shape().size(), model.dialect)) {
-                    share = density(pruning::nonzero(constant), constant.shape());
-                }
+        for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
+            const auto place = op.inputs[slot] == TensorId::none
+                                   ? std::nullopt
+                                   : pruning::constant_behind(model, op.inputs[slot]);
+            if (!place) {
+                continue;
             }
+            const auto& constant = pruning::value_at(graph, *place);
+            const bool numbers = is_numeric(constant.dtype());
+            const bool parameter =
+                is_parameter(role(op, slot, constant.dtype(), constant.shape(), model.dialect)) &&
+                passing(op, model.dialect) == Passing::no;
+            const bool fresh = parameter && seen.insert(place->tensor).second;
+            const bool summed =
+                macs && *macs > 0 &&
+                weight_axes(op, slot, constant.shape().size(), model.dialect).has_value();
+            const auto left = (fresh || summed) && numbers ? pruning::nonzero(constant)
+                                                           : constant.element_count();
+            if (fresh) {
+                totals.parameters += constant.element_count();
+                totals.nonzero += left;
+                totals.bytes += constant.stored_bytes();
+            }
+            share = summed ? density(left, constant.shape()) : share;
         }
-        totals.macs_nonzero += share * static_cast<double>(*macs);
+        // Not counted: no sum of products, or a shape that is not known.
+        *totals.macs += macs.value_or(0);
+        totals.macs_nonzero += share * static_cast<double>(macs.value_or(0));
     }
     if (*totals.macs == 0) {
         totals.macs.reset();

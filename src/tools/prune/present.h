@@ -12,7 +12,7 @@ namespace trocar::prune_tool_parts {
 struct Totals {
     std::uint64_t parameters = 0;
     std::uint64_t nonzero = 0;
-    std::uint64_t bytes = 0;  // of all constants, as stored
+    std::uint64_t bytes = 0;  // as stored
     std::optional<std::uint64_t> macs;
     double macs_nonzero = 0;  // without those whose weight is 0; an estimate for shared weights
 };

@@ -153,7 +153,11 @@ private:
         } catch (const Error& error) {
             inputs_.clear();
             if (source_ || how.method == PruneMethod::channels) {
-                throw;
+                throw Error(error.fault(), error.what(),
+                            error.hint().empty() && !source_
+                                ? "sizes that the model leaves open were taken as 1: --shape gives "
+                                  "others, --input real inputs"
+                                : error.hint());
             }
             report.warnings.push_back(
                 fmt::format("shapes, and so MACs, are not known: {}", error.what()));
