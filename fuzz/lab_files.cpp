@@ -1,6 +1,6 @@
 // Reads arbitrary bytes as what labs and comparisons are kept in: the manifests of a lab and of its
-// layers, results of a run, and saved comparisons. What can be read can be used, and written as
-// text that reads back as the same.
+// layers, results of a run, saved comparisons, and the manifest of parts. What can be read can be
+// used, and written as text that reads back as the same.
 #include <cstdint>
 #include <filesystem>
 #include <string_view>
@@ -8,6 +8,7 @@
 #include "fuzz/require.h"
 #include "lab/files.h"
 #include "trocar/compare_report.h"
+#include "trocar/partition.h"
 #include "util/files.h"
 #include "util/scratch.h"
 
@@ -93,6 +94,16 @@ void read_result(std::string_view text) {
     });
 }
 
+void read_parts(std::string_view text) {
+    PartitionManifest manifest;
+    if (!accepts([&] { manifest = partition_from_json(text, partition_manifest_file); })) {
+        return;
+    }
+    accepts([&] { check_parts(folder(), manifest); });
+    const auto once = partition_json(manifest);
+    require(partition_json(partition_from_json(once, partition_manifest_file)) == once);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -101,5 +112,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     read_lab_manifest(text);
     read_layer_manifest(text);
     read_result(text);
+    read_parts(text);
     return 0;
 }

@@ -1,13 +1,13 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "trocar/engine.h"
 #include "trocar/model.h"
+#include "trocar/quality.h"
 #include "trocar/selector.h"
 #include "trocar/value.h"
 
@@ -49,9 +49,7 @@ struct TensorRange {
     double high = 0;
 };
 
-// Inputs of a model, one set after the other; false: there are no more.
-using InputSets = std::function<bool(std::size_t number, std::vector<NamedValue>& inputs)>;
-using QuantizeProgress = std::function<void(std::string_view what, std::uint64_t done)>;
+using QuantizeProgress = QualityProgress;
 
 // The ranges of the tensors that `quantize` wants, seen by instruments while the model runs. Reads
 // the inputs once for RangeMethod::min_max, else twice. Throws Error(input) when there are none.
@@ -82,31 +80,6 @@ Quantized quantize(const Model& model, const std::vector<TensorRange>& ranges,
 // Puts batch normalisations into the weights of the convolutions before them, where nobody else
 // reads what lies between. Returns their number.
 std::size_t fold_batch_norms(Model& model);
-
-// How near a model is to the one it was made of, layer by layer.
-struct LayerQuality {
-    std::string tensor;
-    std::string type;    // of the op that makes it
-    double sqnr_db = 0;  // over all inputs; infinite: the same
-};
-struct Quality {
-    std::vector<LayerQuality> layers;   // in order
-    std::vector<LayerQuality> outputs;  // of the model as the engine runs it, with integer kernels
-    std::size_t samples = 0;
-    std::size_t labelled = 0;
-    std::size_t right_before = 0;  // largest element of the first output is the label
-    std::size_t right_after = 0;
-    std::size_t agreeing = 0;  // both choose the same
-};
-using Labels = std::function<std::int64_t(std::size_t number)>;  // -1: none
-struct QualityOptions {
-    bool layers = true;                    // each layer, besides the outputs
-    std::shared_ptr<Engine> engine_after;  // runs the second model; nullptr: the same one
-};
-Quality compare_quality(const Model& before, const Model& after,
-                        const std::shared_ptr<Engine>& engine, const InputSets& inputs,
-                        const Labels& labels = {}, const QuantizeProgress& progress = {},
-                        const QualityOptions& options = {});
 
 // How much each op costs when it alone is quantised: SQNR of the model's outputs, the most
 // sensitive op first.

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -12,7 +13,9 @@
 #include "trocar/quantize.h"
 #include "trocar/session.h"
 #include "trocar/tool.h"
+#include "util/elements.h"
 #include "util/op_label.h"
+#include "util/take_places.h"
 
 namespace trocar {
 
@@ -25,17 +28,23 @@ struct Sums {
     std::string type;
 
     void add(const Value& a, const Value& b) {
-        if (a.dtype() != DType::f32 || b.dtype() != DType::f32 || a.shape() != b.shape()) {
+        if (a.dtype() != b.dtype() || !is_float(a.dtype()) || a.shape() != b.shape()) {
             return;
         }
-        const auto x = a.as<float>();
-        const auto y = b.as<float>();
-        for (std::size_t i = 0; i < x.size(); ++i) {
-            const double before = static_cast<double>(x[i]);
-            const double off = static_cast<double>(y[i]) - before;
-            if (std::isfinite(before) && std::isfinite(off)) {
-                signal += before * before;
-                noise += off * off;
+        constexpr std::size_t piece = 4096;
+        std::array<double, piece> x{};
+        std::array<double, piece> y{};
+        const auto count = a.element_count();
+        for (std::size_t at = 0; at < count; at += piece) {
+            const auto some = std::min(piece, count - at);
+            decode(a.dtype(), a.bytes(), at, std::span(x).first(some));
+            decode(b.dtype(), b.bytes(), at, std::span(y).first(some));
+            for (std::size_t i = 0; i < some; ++i) {
+                const double off = y[i] - x[i];
+                if (std::isfinite(x[i]) && std::isfinite(off)) {
+                    signal += x[i] * x[i];
+                    noise += off * off;
+                }
             }
         }
     }
@@ -52,11 +61,26 @@ std::size_t first_choice(const Value& value) {
                                     numbers.begin());
 }
 
+// Of a tensor, what another model still has of it.
+Value remaining(Value value, const std::vector<KeptPlaces>& kept) {
+    for (const auto& [axis, places] : kept) {
+        auto shape = value.shape();
+        if (axis >= shape.size() || places.empty() || places.back() >= shape[axis]) {
+            return value;
+        }
+        const auto bytes = take_places(value.bytes(), value.dtype(), shape, axis, places);
+        shape[axis] = static_cast<std::int64_t>(places.size());
+        value = Value::copy(value.dtype(), shape, bytes);
+    }
+    return value;
+}
+
 // Compares what ops make with what the same tensors were before.
 class Pair {
 public:
     Pair(const Model& before, const Model& after, const std::shared_ptr<Engine>& engine,
-         const std::shared_ptr<Engine>& engine_after, bool layers) {
+         const std::shared_ptr<Engine>& engine_after, bool layers, const KeptTensors& kept = {})
+        : places_(kept) {
         if (layers) {
             for (const auto id : before.graph.ops()) {
                 for (const auto output : before.graph.op(id).outputs) {
@@ -67,8 +91,10 @@ public:
                     }
                 }
             }
-            watch(keep_,
-                  [this](const std::string& name, const Value& value) { kept_[name] = value; });
+            watch(keep_, [this](const std::string& name, const Value& value) {
+                const auto at = places_.find(name);
+                kept_[name] = at == places_.end() ? value : remaining(value, at->second);
+            });
             watch(compare_, [this](const std::string& name, const Value& value) {
                 if (const auto at = kept_.find(name); at != kept_.end()) {
                     sums_[name].add(at->second, value);
@@ -138,6 +164,7 @@ private:
             .outside_bodies();
     }
 
+    KeptTensors places_;
     Tool keep_;
     Tool compare_;
     std::mutex mutex_;
@@ -153,12 +180,12 @@ private:
 
 Quality compare_quality(const Model& before, const Model& after,
                         const std::shared_ptr<Engine>& engine, const InputSets& inputs,
-                        const Labels& labels, const QuantizeProgress& progress,
+                        const Labels& labels, const QualityProgress& progress,
                         const QualityOptions& options) {
     const auto& engine_after = options.engine_after ? options.engine_after : engine;
     std::optional<Pair> pair;
     if (options.layers) {
-        pair.emplace(before, after, engine, engine_after, true);
+        pair.emplace(before, after, engine, engine_after, true, options.kept);
     }
     // The decisions are those of the models as they run, with all that the engine fuses.
     Pair plain(before, after, engine, engine_after, false);

@@ -84,3 +84,68 @@ trocar: 'none' is no dump: it has no index.jsonl
 $ trocar diff a nowhere
 trocar: cannot open 'nowhere': No such file or directory
 [exit 3]
+
+# Two models.
+
+$ trocar diff models/transformer.onnx models/transformer.onnx
+Comparison
+  Ops in both         96  of 96 and 96
+  Only in A           0
+  Only in B           0
+  Ops changed         0
+  Same constants      59
+  Constants changed   0
+  Types changed       0
+  Inputs and outputs  0
+  Metadata            0
+  Ops renamed         0  no difference without --names
+  Tensors renamed     0
+  Same                yes
+
+$ trocar prune models/transformer.onnx p.onnx --sparsity 0.5 --at 'name:*layers.0*' -q; trocar diff models/transformer.onnx p.onnx --width 100
+Constants changed
+Constant                 Read by                  Type         Changed    Max abs  SQNR dB    Cosine
+────────────────────────────────────────────────────────────────────────────────────────────────────
+layers.0.at…uery.weight  /layers.0/a…uery/MatMul  f32[64,64]     2,048  0.0834727  11.4906  0.963873
+layers.0.at….key.weight  /layers.0/a…/key/MatMul  f32[64,64]     2,048  0.0840968  11.1042  0.960443
+layers.0.at…alue.weight  /layers.0/a…alue/MatMul  f32[64,64]     2,048  0.0839034  11.5725  0.964561
+layers.0.at….out.weight  /layers.0/a…/out/MatMul  f32[64,64]     2,048  0.0845061   11.436  0.963407
+layers.0.linear1.weight  /layers.0/l…ear1/MatMul  f32[64,128]    4,096   0.083712  11.5562  0.964425
+layers.0.linear2.weight  /layers.0/l…ear2/MatMul  f32[128,64]    4,096  0.0610266  11.3987  0.963086
+not shown: Mean abs; --json or a wider terminal has all
+
+Comparison
+  Ops in both         96  of 96 and 96
+  Only in A           0
+  Only in B           0
+  Ops changed         0
+  Same constants      53
+  Constants changed   6
+  Types changed       0
+  Inputs and outputs  0
+  Metadata            0
+  Ops renamed         0  no difference without --names
+  Tensors renamed     0
+  Same                no
+[exit 1]
+
+$ trocar diff models/transformer.onnx p.onnx --ignore weights -q
+
+$ trocar diff models/transformer.onnx p.onnx --atol 9 -q
+
+$ trocar diff models/resnet18.onnx models/mobilenet_v2.onnx -q
+[exit 1]
+
+$ trocar diff models/transformer.onnx p.onnx --ignore names
+trocar: --ignore names is no kind of difference
+  hint: metadata, types and weights are, with commas between them
+[exit 2]
+
+$ trocar diff models/transformer.onnx a
+trocar: 'models/transformer.onnx' is a file and 'a' a folder
+  hint: two models are compared, or two dumps
+[exit 2]
+
+$ trocar diff a b --names
+trocar: --ignore and --names are about models, and these are dumps
+[exit 2]

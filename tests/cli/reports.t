@@ -28,7 +28,7 @@ $ cmp r.txt stdout.txt
 $ trocar tools -q
 
 $ trocar tools -q --report - | head -n 1
-Tool      What it does
+Tool       What it does
 
 $ trocar tools -q --json | head -n 2
 {
@@ -75,13 +75,13 @@ trocar: cannot write the output: No space left on device
 # Narrow, wide and plain.
 
 $ trocar tools --width 40
-Tool      What it does
+Tool       What it does
 ────────────────────────────────────────
 ...
-convert   Write a model in another
-          format, or back with its
-          external data where you want
-          it
+convert    Write a model in another
+           format, or back with its
+           external data where you want
+           it
 ...
 
 $ LC_ALL=C trocar formats | head -n 2

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <memory>
 
+#include "tools/diff/models.h"
 #include "tools/diff/pairs.h"
 #include "trocar/command.h"
 #include "trocar/error.h"
@@ -24,7 +25,23 @@ struct Options {
     std::int64_t worst = 0;
     bool all = false;
     bool common = false;
+    std::string ignore;
+    bool names = false;
 };
+
+// Two files are models; dumps are folders.
+bool are_models(const Options& options) {
+    std::error_code ignored;
+    const bool first = std::filesystem::is_regular_file(options.a, ignored);
+    const bool second = std::filesystem::is_regular_file(options.b, ignored);
+    if (first != second && std::filesystem::is_directory(first ? options.b : options.a, ignored)) {
+        throw Error(Fault::usage,
+                    fmt::format("'{}' is a file and '{}' a folder", first ? options.a : options.b,
+                                first ? options.b : options.a),
+                    "two models are compared, or two dumps");
+    }
+    return first && second;
+}
 
 std::string op_text(const DumpRecord& record) {
     return fmt::format("op {} ({} '{}')", record.op, record.type, record.name);
@@ -224,6 +241,18 @@ Report run(const Options& options, Context& context) {
     if (options.tolerance.rtol < 0 || options.tolerance.atol < 0 || options.worst < 0) {
         throw Error(Fault::usage, "--rtol, --atol and --worst take numbers from 0 on");
     }
+    if (are_models(options)) {
+        if (options.all || options.common) {
+            throw Error(Fault::usage, "--all and --common are about dumps, and these are models");
+        }
+        return diff::compare_models(options.a, options.b,
+                                    {options.tolerance, options.ignore, options.names,
+                                     static_cast<std::size_t>(options.worst)},
+                                    context);
+    }
+    if (!options.ignore.empty() || options.names) {
+        throw Error(Fault::usage, "--ignore and --names are about models, and these are dumps");
+    }
     const auto a = read_dump(options.a);
     const auto b = read_dump(options.b);
     auto matched = diff::match(a, b);
@@ -275,15 +304,23 @@ Report run(const Options& options, Context& context) {
 
 std::function<Report(Context&)> bind(Args& args) {
     const auto options = std::make_shared<Options>();
-    args.positional(options->a, "DUMP", "Folder of the dump to compare with (A)");
-    args.positional(options->b, "DUMP", "Folder of the other one (B)");
+    args.positional(options->a, "A", "Model file, or folder of a dump, to compare with");
+    args.positional(options->b, "B", "The other one, of the same kind");
     args.option("--rtol", options->tolerance.rtol, "NUMBER",
                 "Relative tolerance: |b − a| ≤ atol + rtol·|a|; 0 by default");
     args.option("--atol", options->tolerance.atol, "NUMBER", "Absolute tolerance; 0 by default");
     args.option("--worst", options->worst, "N",
-                "Show the N worst tensors, also such that are within the tolerance");
+                "Show the N worst tensors, of dumps also such that are within the tolerance");
+    args.section("Dumps");
     args.flag("--all", options->all, "Show all tensors, not only those that differ");
     args.flag("--common", options->common, "Only what is in both: the rest is no difference");
+    args.section("Models");
+    args.option("--ignore", options->ignore, "KINDS",
+                "What is no difference: metadata, types, weights, with commas between them");
+    args.flag("--names", options->names, "Other names of ops and tensors are differences too");
+    args.section("");
+    args.example("trocar diff before.onnx after.onnx",
+                 "What changed in a model: ops, attributes, wiring, weights, metadata");
     args.example("trocar diff before.dump after.dump", "Are two dumps the same, bit for bit?");
     args.example("trocar diff source.dump deployed.dump --rtol 1e-4 --atol 1e-6 --common --worst 5",
                  "Where does the engine's fused graph differ most?");
@@ -294,7 +331,7 @@ std::function<Report(Context&)> bind(Args& args) {
 
 extern const Command diff_tool{
     .name = "diff",
-    .summary = "Compare two dumps tensor by tensor and find the first that differs",
+    .summary = "Compare two models op by op, or two dumps tensor by tensor",
     .bind = bind,
 };
 

@@ -8,6 +8,7 @@
 #include "trocar/dump.h"
 #include "trocar/error.h"
 #include "trocar/inputs.h"
+#include "trocar/prune.h"
 #include "trocar/session.h"
 #include "util/selector_hint.h"
 #include "util/text.h"
@@ -29,6 +30,7 @@ struct Options {
     bool exact = false;
     bool histograms = false;
     bool first_bad = false;
+    std::string masks;
     std::string view = "source";
     std::string lowering = "automatic";
     std::string optimize = "none";
@@ -120,9 +122,12 @@ DumpOptions dump_options(const Options& options, const std::vector<Scalar>& desc
     return dump;
 }
 
-SessionOptions session_options(const Options& options, Tool& tool) {
+SessionOptions session_options(const Options& options, Tool& tool, Tool* masks) {
     SessionOptions session;
     session.tools = {&tool};
+    if (masks != nullptr) {
+        session.tools.insert(session.tools.begin(), masks);
+    }
     session.view = options.view == "deployed" ? View::deployed : View::source;
     session.lowering = options.lowering == "tap"   ? Lowering::tap
                        : options.lowering == "cut" ? Lowering::cut
@@ -210,6 +215,13 @@ Report run(const Options& options, Context& context) {
     const auto model = context.load(options.model);
     const auto at = parse_at(options, model);
     const auto sets = make_sets(options, model, context);
+    std::unique_ptr<Tool> masks;
+    if (!options.masks.empty()) {
+        if (options.view != "source") {
+            throw Error(Fault::usage, "--masks are for the model's own constants: --view source");
+        }
+        masks = mask_tool(model, load_masks(options.masks));
+    }
 
     Report report;
     report.tool = "dump";
@@ -223,7 +235,7 @@ Report run(const Options& options, Context& context) {
         context.progress("tensors", table.rows.size(), 0);
     };
     context.doing("compiling the model");
-    Session session(model, context.engine(), session_options(options, writer));
+    Session session(model, context.engine(), session_options(options, writer, masks.get()));
     if (!allows_empty(options) && !session.ports().unmatched.empty()) {
         refuse_selector(options, model);
     }
@@ -270,6 +282,8 @@ std::function<Report(Context&)> bind(Args& args) {
     args.flag("--histogram", options->histograms, "64 bins from min to max of each, in the index");
     args.flag("--first-bad", options->first_bad,
               "Stop at the first NaN or infinity and say who made it; exit code 1");
+    args.option("--masks", options->masks, "FILE",
+                "Read elements of constants as 0, as masks of `trocar prune --masks` say");
     args.choice("--view", options->view, "source|deployed",
                 "The model's own ops, or those that the engine made of them");
     args.choice("--lowering", options->lowering, "automatic|tap|cut",

@@ -39,43 +39,15 @@ struct Options {
     std::int64_t samples = 100;
 };
 
-// Inputs from --data, or one set that --input and --fill say.
-struct Source {
-    std::unique_ptr<Dataset> data;
-    std::vector<NamedValue> fixed;
-    std::size_t most = 0;
-
-    bool operator()(std::size_t number, std::vector<NamedValue>& values) const {
-        if (number >= most) {
-            return false;
-        }
-        values = data ? data->sample(number).inputs : fixed;
-        return true;
-    }
-    std::int64_t label(std::size_t number) const {
-        return data ? data->label(number).value_or(-1) : -1;
-    }
-};
-
-std::shared_ptr<const Source> source_of(const Options& options, const Model& model,
-                                        Context& context) {
-    auto made = std::make_shared<Source>();
-    if (!options.data.path.empty()) {
-        made->data = open_data(chosen_data(options.data), model.graph);
-        made->most = made->data->size();
-        return made;
-    }
-    if (options.inputs.sources.empty() && options.inputs.fill.empty()) {
+std::shared_ptr<const QualityInputs> source_of(const Options& options, const Model& model,
+                                               Context& context) {
+    if (!QualityInputs::given(options.data, options.inputs)) {
         throw Error(
             Fault::usage, "calibration needs inputs: --data, --input or --fill",
             "--data FOLDER takes pictures, arrays or data sets; --fill random is for trying "
             "things out");
     }
-    auto spec = options.inputs;
-    spec.seed = context.seed();
-    made->fixed = make_inputs(model, spec).values;
-    made->most = 1;
-    return made;
+    return std::make_shared<QualityInputs>(options.data, options.inputs, model, context.seed());
 }
 
 double worst_output(const Quality& quality) {
@@ -84,21 +56,6 @@ double worst_output(const Quality& quality) {
         worst = std::min(worst, output.sqnr_db);
     }
     return worst;
-}
-
-Table layer_table(const Quality& quality) {
-    Table table{.key = "layers",
-                .title = "Layers",
-                .columns = {{.key = "tensor", .title = "Tensor"},
-                            {.key = "type", .title = "Op"},
-                            {.key = "sqnr_db", .title = "SQNR dB"}},
-                .rows = {},
-                .note = "of what each op makes, against the model before"};
-    for (const auto& layer : quality.layers) {
-        table.rows.push_back(
-            {.cells = {layer.tensor, layer.type, Cell(fmt::format("{:.1f}", layer.sqnr_db))}});
-    }
-    return table;
 }
 
 class Work {
@@ -127,8 +84,7 @@ public:
         report.tool = "quantize";
         report.context = context_.describe(model_, true);
         const bool weights_only = how_.scheme != QuantizeScheme::int8;
-        const bool have_inputs = !options_.data.path.empty() || !options_.inputs.sources.empty() ||
-                                 !options_.inputs.fill.empty();
+        const bool have_inputs = QualityInputs::given(options_.data, options_.inputs);
         std::vector<TensorRange> ranges;
         if (!weights_only || have_inputs) {
             source_ = source_of(options_, model_, context_);
@@ -221,7 +177,7 @@ private:
         engine.options.clear();
         const auto opened = open_engine(engine);
         const auto quality = compared(model, inputs, {.layers = false, .engine_after = opened});
-        quality_section(quality, fmt::format("Quality on {}", engine.name), engine.name, report);
+        add_quality_section(quality, report, engine.name);
     }
 
     // Leaves the most sensitive ops as they were until the outputs are as near as asked for.
@@ -247,7 +203,7 @@ private:
                             return kept.contains(op_label(graph, op));
                         });
             made = quantize(model_, ranges, how_);
-            quality = compared(made.model, inputs, {.layers = false, .engine_after = {}});
+            quality = compared(made.model, inputs, {.layers = false});
         }
         for (const auto& one : order) {
             table.rows.push_back(
@@ -278,8 +234,9 @@ private:
             {"bytes_after", "Constants after", made.constant_bytes_after, Show::bytes, ""});
         report.sections.push_back(std::move(written));
         if (quality.samples > 0) {
-            quality_section(quality, "Quality", "quality", report);
-            report.tables.push_back(layer_table(quality));
+            add_quality_section(quality, report);
+            tell_of_saturation(quality, report);
+            report.tables.push_back(quality_table(quality));
         } else {
             report.notes.emplace_back(
                 "not compared with the model before: --data, --input or --fill would say on what");
@@ -301,29 +258,7 @@ private:
         }
     }
 
-    static void quality_section(const Quality& quality, const std::string& title,
-                                const std::string& key, Report& report) {
-        Section section{.key = key, .title = title, .scalars = {}};
-        auto& scalars = section.scalars;
-        scalars.push_back({"samples", "Samples", std::uint64_t{quality.samples}, Show::count, ""});
-        if (quality.labelled > 0) {
-            const auto share = [&](std::size_t right) {
-                return static_cast<double>(right) / static_cast<double>(quality.labelled);
-            };
-            scalars.push_back({"accuracy_before", "Accuracy before", share(quality.right_before),
-                               Show::percent, ""});
-            scalars.push_back({"accuracy_after", "Accuracy after", share(quality.right_after),
-                               Show::percent, ""});
-        }
-        scalars.push_back(
-            {"agreeing", "Same choice",
-             static_cast<double>(quality.agreeing) / static_cast<double>(quality.samples),
-             Show::percent, ""});
-        for (const auto& output : quality.outputs) {
-            scalars.push_back({"sqnr_" + output.tensor, "SQNR of " + output.tensor,
-                               Cell(fmt::format("{:.1f} dB", output.sqnr_db)), Show::plain, ""});
-        }
-        report.sections.push_back(std::move(section));
+    static void tell_of_saturation(const Quality& quality, Report& report) {
         // Op by op in real numbers, and as the engine runs it in integers.
         for (const auto& output : quality.outputs) {
             const auto at =
@@ -343,7 +278,7 @@ private:
     Model model_;
     QuantizeOptions how_;
     QuantizeProgress progress_;
-    std::shared_ptr<const Source> source_;
+    std::shared_ptr<const QualityInputs> source_;
 };
 
 std::function<Report(Context&)> bind(Args& args) {

@@ -129,33 +129,4 @@ Table output_table(const std::vector<NamedValue>& outputs,
     return table;
 }
 
-bool same_bits(const Value& a, const Value& b) {
-    if (a.kind() != b.kind() || a.dtype() != b.dtype() || a.shape() != b.shape()) {
-        return false;
-    }
-    switch (a.kind()) {
-        case Value::Kind::none:
-            return true;
-        case Value::Kind::tensor: {
-            if (a.dtype() == DType::string) {
-                return a.string_values() == b.string_values();
-            }
-            if (!a.device().is_host() || !b.device().is_host()) {
-                return false;
-            }
-            const auto left = a.bytes();
-            const auto right = b.bytes();
-            return std::equal(left.begin(), left.end(), right.begin(), right.end());
-        }
-        case Value::Kind::sequence:
-        case Value::Kind::map: {
-            const auto left = a.items();
-            const auto right = b.items();
-            return std::equal(left.begin(), left.end(), right.begin(), right.end(), same_bits);
-        }
-        default:
-            return false;
-    }
-}
-
 }  // namespace trocar

@@ -24,7 +24,4 @@ std::vector<std::filesystem::path> write_outputs(const std::vector<NamedValue>& 
 Table output_table(const std::vector<NamedValue>& outputs,
                    const std::vector<std::filesystem::path>& files);
 
-// Are two values the same, bit for bit? Values that the host cannot look into are not.
-bool same_bits(const Value& a, const Value& b);
-
 }  // namespace trocar

@@ -4,6 +4,8 @@
 
 #include <limits>
 
+#include "util/same_bits.h"
+
 namespace trocar {
 namespace {
 

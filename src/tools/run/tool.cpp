@@ -9,8 +9,10 @@
 #include "trocar/command.h"
 #include "trocar/error.h"
 #include "trocar/inputs.h"
+#include "trocar/prune.h"
 #include "trocar/session.h"
 #include "trocar/tool_library.h"
+#include "util/same_bits.h"
 #include "util/statistics.h"
 #include "util/text.h"
 
@@ -28,6 +30,7 @@ struct Options {
     std::int64_t warmup = 0;
     bool isolate = false;
     std::vector<std::string> tools;
+    std::string masks;
     std::string view = "source";
     std::string lowering = "auto";
     bool allow_empty = false;
@@ -97,13 +100,6 @@ Session open_session(const Options& options, const Model& model, const Selector&
     return {model, context.engine(), session_options};
 }
 
-bool same_outputs(const std::vector<NamedValue>& a, const std::vector<NamedValue>& b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                      [](const NamedValue& x, const NamedValue& y) {
-                          return x.name == y.name && same_bits(x.value, y.value);
-                      });
-}
-
 // Runs the model again, `warmup` times without and `repeat` times with the clock.
 void repeat(Session& session, const Inputs& inputs, const std::vector<NamedValue>& first,
             const Options& options, Context& context, Measured& measured) {
@@ -117,7 +113,7 @@ void repeat(Session& session, const Inputs& inputs, const std::vector<NamedValue
                          static_cast<std::uint64_t>(total));
         std::vector<NamedValue> outputs;
         const auto taken = nanoseconds_of([&] { outputs = session.run(inputs.values); });
-        measured.same_bits = measured.same_bits && same_outputs(first, outputs);
+        measured.same_bits = measured.same_bits && same_bits(first, outputs);
         if (run >= options.warmup) {
             measured.repeated_ns.push_back(taken);
         }
@@ -172,7 +168,7 @@ Section program_section(const Session& session, const Selector& cut, const Optio
     section.scalars.push_back({"optimize", "Optimised", options.optimize, Show::plain,
                                "programs of one op are never optimised"});
     section.scalars.push_back({"isolated", "Isolated", options.isolate, Show::plain, ""});
-    if (!options.tools.empty()) {
+    if (!options.tools.empty() || !options.masks.empty()) {
         const auto ports = session.ports();
         section.scalars.push_back({"view", "View", options.view, Show::plain, ""});
         section.scalars.push_back({"taps", "Ops with taps", std::uint64_t{ports.taps}, Show::count,
@@ -209,7 +205,11 @@ Table input_table(const Inputs& inputs) {
 void check(const Options& options) {
     parse_view(options.view);
     parse_lowering(options.lowering);
-    if (options.tools.empty() && (options.view != "source" || options.lowering != "auto")) {
+    if (!options.masks.empty() && options.view != "source") {
+        throw Error(Fault::usage, "--masks are for the model's own constants: --view source");
+    }
+    if (options.tools.empty() && options.masks.empty() &&
+        (options.view != "source" || options.lowering != "auto")) {
         throw Error(Fault::usage, "--view and --lowering are about tools, and none is given",
                     "give one with --tool ./mytool.so");
     }
@@ -253,8 +253,11 @@ Report run(const Options& options, Context& context) {
         context.isolate();
         context.doing("running the model");
     }
-    const auto tools = load_tools(options, context);
+    auto tools = load_tools(options, context);
     const auto model = context.load(options.model);
+    if (!options.masks.empty()) {
+        tools.insert(tools.begin(), mask_tool(model, load_masks(options.masks)));
+    }
     const auto cut = parse_cut(options, model);
     auto spec = options.inputs;
     spec.seed = context.seed();
@@ -306,6 +309,8 @@ std::function<Report(Context&)> bind(Args& args) {
                 "Runs before those of --repeat that are not counted");
     args.option("--tool", options->tools, "LIB.so[,KEY=VALUE…]",
                 "Put an instrument from a shared library in; several are called in this order");
+    args.option("--masks", options->masks, "FILE",
+                "Read elements of constants as 0, as masks of `trocar prune --masks` say");
     args.choice("--view", options->view, "source|deployed",
                 "Whose ops instruments stand at: the model's, or those the engine made of them");
     args.choice("--lowering", options->lowering, "auto|tap|cut",

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trocar/counting.h"
+#include "trocar/model.h"
+#include "trocar/prune.h"
+
+namespace trocar::pruning {
+
+// Where the value of a constant is kept: in a tensor, or in the attribute of the op Constant that
+// writes it.
+struct Place {
+    TensorId tensor = TensorId::none;
+    OpId maker = OpId::none;
+    // How the axes of what is read lie in the constant, where something transposes it; empty: as
+    // they are.
+    std::vector<std::size_t> axes;
+
+    std::size_t axis(std::size_t read) const { return axes.empty() ? read : axes[read]; }
+};
+
+// The constant behind a tensor, through ops that pass it on as it is or transposed. Nothing where
+// there is none that is sure to be what is read.
+std::optional<Place> constant_behind(const Model& model, TensorId tensor);
+const Constant& value_at(const Graph& graph, const Place& place);
+void set_value(Graph& graph, const Place& place, Constant value);
+
+// A weight of an op: a constant of floating-point numbers.
+struct Weight {
+    OpId op = OpId::none;
+    std::size_t slot = 0;
+    Place place;
+    std::optional<WeightAxes> axes;  // of the constant
+    std::string why;                 // it cannot be pruned; then `place` means nothing
+};
+// Those of the ops that `options` choose.
+std::vector<Weight> weights_of(const Model& model, const PruneOptions& options);
+
+std::uint64_t nonzero(const Constant& constant);
+// With zeros where `kept` is 0.
+Constant masked(const Constant& constant, const std::vector<std::uint8_t>& kept);
+
+// Masks of elements, one for each weight; empty: it stays, for a reason that is put there.
+std::vector<std::vector<std::uint8_t>> element_masks(const Graph& graph,
+                                                     std::vector<Weight>& weights,
+                                                     const PruneOptions& options);
+
+// Removes channels; fills all of `result` but the model before.
+void remove_channels(const Model& before, const PruneOptions& options, const Shapes& shapes,
+                     Pruned& result);
+
+}  // namespace trocar::pruning

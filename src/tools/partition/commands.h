@@ -1,0 +1,9 @@
+#pragma once
+
+#include "trocar/command.h"
+
+namespace trocar {
+
+extern const Command partition_run;
+
+}  // namespace trocar
