@@ -9,10 +9,10 @@
 #include <unordered_set>
 
 #include "graph/fingerprints.h"
-#include "graph/op_label.h"
 #include "trocar/error.h"
 #include "trocar/graph_diff.h"
 #include "trocar/statistics.h"
+#include "util/op_label.h"
 
 namespace trocar {
 

@@ -6,10 +6,10 @@
 #include <queue>
 #include <set>
 
-#include "graph/op_label.h"
 #include "partition/order.h"
 #include "trocar/counting.h"
 #include "trocar/error.h"
+#include "util/op_label.h"
 
 namespace trocar {
 

@@ -5,11 +5,11 @@
 #include <numeric>
 #include <set>
 
-#include "graph/op_label.h"
 #include "prune/flow.h"
 #include "trocar/error.h"
 #include "trocar/random.h"
 #include "util/elements.h"
+#include "util/op_label.h"
 #include "util/take_places.h"
 
 namespace trocar::pruning {

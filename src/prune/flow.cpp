@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "graph/op_label.h"
+#include "util/op_label.h"
 
 namespace trocar::pruning {
 

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <map>
 
-#include "graph/op_label.h"
 #include "prune/weights.h"
 #include "trocar/error.h"
 #include "trocar/format.h"
 #include "trocar/prune.h"
 #include "trocar/report.h"
 #include "util/elements.h"
+#include "util/op_label.h"
 #include "util/scratch.h"
 #include "util/text.h"
 

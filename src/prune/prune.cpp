@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <charconv>
 
-#include "graph/op_label.h"
 #include "prune/weights.h"
 #include "trocar/error.h"
 #include "util/elements.h"
+#include "util/op_label.h"
 
 namespace trocar {
 
