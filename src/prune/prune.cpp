@@ -72,6 +72,33 @@ void prune_elements(const PruneOptions& options, std::vector<Weight>& weights, P
     }
 }
 
+Pruned pruned(const Model& model, const PruneOptions& options, const Shapes& shapes) {
+    Pruned result;
+    auto weights = pruning::weights_of(model, options);
+    if (weights.empty()) {
+        throw Error(Fault::input, "none of the chosen ops has weights",
+                    "`trocar summary` shows which ops have parameters");
+    }
+    std::transform(weights.begin(), weights.end(), std::back_inserter(result.weights),
+                   [&](const Weight& weight) { return row_of(model, weight); });
+    result.model = clone(model);
+    result.shapes = shapes;
+    if (options.method == PruneMethod::channels) {
+        pruning::remove_channels(model, options, shapes, result);
+    } else {
+        prune_elements(options, weights, result);
+    }
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+        if (weights[i].place.tensor != TensorId::none) {
+            const auto& value = pruning::value_at(result.model.graph, weights[i].place);
+            result.weights[i].after = value.shape();
+            result.weights[i].nonzero_after =
+                is_numeric(value.dtype()) ? pruning::nonzero(value) : 0;
+        }
+    }
+    return result;
+}
+
 }  // namespace
 
 void parse_prune_method(const std::string& text, PruneOptions& options) {
@@ -97,27 +124,21 @@ void parse_prune_method(const std::string& text, PruneOptions& options) {
 
 Pruned prune(const Model& model, const PruneOptions& options, const Shapes& shapes) {
     check(model, options);
-    Pruned result;
-    auto weights = pruning::weights_of(model, options);
-    if (weights.empty()) {
-        throw Error(Fault::input, "none of the chosen ops has weights",
-                    "`trocar summary` shows which ops have parameters");
+    if (options.method != PruneMethod::channels) {
+        return pruned(model, options, shapes);
     }
-    std::transform(weights.begin(), weights.end(), std::back_inserter(result.weights),
-                   [&](const Weight& weight) { return row_of(model, weight); });
-    result.model = clone(model);
-    result.shapes = shapes;
-    if (options.method == PruneMethod::channels) {
-        pruning::remove_channels(model, options, shapes, result);
-    } else {
-        prune_elements(options, weights, result);
-    }
-    for (std::size_t i = 0; i < weights.size(); ++i) {
-        if (weights[i].place.tensor != TensorId::none) {
-            const auto& value = pruning::value_at(result.model.graph, weights[i].place);
-            result.weights[i].after = value.shape();
-            result.weights[i].nonzero_after =
-                is_numeric(value.dtype()) ? pruning::nonzero(value) : 0;
+    auto folded = clone(model);
+    auto known = shapes;
+    known.resize(std::max(known.size(), model.graph.tensor_limit()));
+    const auto forms = pruning::fold_forms(folded, known);
+    auto result = pruned(folded, options, known);
+    // Masks are for the model as it was.
+    for (const auto& form : forms) {
+        for (auto& mask : result.masks) {
+            if (mask.tensor == form.tensor) {
+                mask.tensor = form.root;
+                mask.shape = form.shape;
+            }
         }
     }
     return result;

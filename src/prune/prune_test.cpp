@@ -317,6 +317,17 @@ TEST(PruneChannels, AReshapeIsToldTheNewNumber) {
     EXPECT_EQ(shape_of(pruned.model, "y.w"), (Shape{3, 48}));
 }
 
+TEST(PruneChannels, AConstantInAnotherFormIsShortened) {
+    Net net;
+    const auto x = net.conv(net.input({1, 2, 4, 4}), 2, 6, "a");
+    const auto shift = net.op(
+        "Reshape", {net.weights("shift", {6}), net.integers("form", {1, 6, 1, 1})}, "formed");
+    net.model.graph.set_outputs({net.conv(net.op("Add", {x, shift}, "s"), 6, 3, "y")});
+    const auto pruned = pruned_channels(net.model);
+    EXPECT_EQ(shape_of(pruned.model, "a.w"), (Shape{3, 2, 3, 3}));
+    expect_consistent(net.model, pruned);
+}
+
 TEST(PruneChannels, ResidualBranchesAreOneGroup) {
     Net net;
     const auto stem = net.conv(net.input({1, 3, 5, 5}), 3, 8, "stem");

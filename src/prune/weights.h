@@ -48,6 +48,15 @@ std::vector<std::vector<std::uint8_t>> element_masks(const Graph& graph,
                                                      std::vector<Weight>& weights,
                                                      const PruneOptions& options);
 
+// Constants that an op only gives another form (Reshape, Unsqueeze…) are stored in that form, and
+// the op goes: what then loses places is the constant itself.
+struct Reformed {
+    std::string tensor;
+    std::string root;  // the constant that the model had
+    Shape shape;       // of that one; its elements have the same order
+};
+std::vector<Reformed> fold_forms(Model& model, Shapes& shapes);
+
 // Removes channels; fills all of `result` but the model before.
 void remove_channels(const Model& before, const PruneOptions& options, const Shapes& shapes,
                      Pruned& result);

@@ -79,6 +79,11 @@ std::map<std::string, std::shared_ptr<Engine>> engines_of(const Options& options
 Report run(const Options& options, Context& context) {
     const auto manifest = read_partition(options.folder);
     check_parts(options.folder, manifest);
+    if (!manifest.parts.empty()) {
+        // Where no engine is named, the model chooses.
+        context.load(std::filesystem::path(options.folder) /
+                     manifest.parts.front().files.front().file);
+    }
     const auto engines = engines_of(options, manifest, context);
     const auto shell = inputs_of(options.folder, manifest);
     auto spec = options.inputs;
