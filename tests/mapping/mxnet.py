@@ -118,7 +118,7 @@ class Symbol:
         at = self.node(op, case, read, results, **attrs)
         for i, value in enumerate(expected if isinstance(expected, list) else [expected]):
             self.heads.append([at, i, 0])
-            name = f"{case}_output{i if results > 1 else ''}"
+            name = f"{case}_output{i if isinstance(expected, list) else ''}"
             self.expected[name] = np.asarray(value, np.float64)
 
     def text(self):

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -18,6 +19,14 @@ constexpr std::int64_t most_outputs = 1 << 16;  // of one op
 // Of all ops: a number costs a file nothing.
 constexpr std::size_t outputs_allowance = 100'000;
 constexpr std::size_t outputs_per_op = 64;
+
+// Means, masks and norms, which the backward pass wants.
+bool has_hidden_results(std::string_view type) {
+    static constexpr std::array<std::string_view, 9> types{
+        "BatchNorm",       "BatchNorm_v1", "Dropout",   "GroupNorm", "InstanceNorm",
+        "L2Normalization", "LRN",          "LayerNorm", "LeakyReLU"};
+    return std::find(types.begin(), types.end(), type) != types.end();
+}
 
 class Reader {
 public:
@@ -59,6 +68,13 @@ private:
                     place_.fail(fmt::format("op {} would have {} outputs", i, count));
                 }
                 counts_[i] = static_cast<std::size_t>(count);
+            }
+        }
+        // Results that MXNet keeps for itself are there only where somebody reads them.
+        for (std::size_t i = 0; i < nodes.size(); ++i) {
+            const auto& op = nodes[i].is_object() ? nodes[i].value("op", Json()) : Json();
+            if (op.is_string() && has_hidden_results(op.get_ref<const std::string&>())) {
+                counts_[i] = 1;
             }
         }
         const auto note = [&](const Json& reference) {

@@ -45,6 +45,18 @@ std::string node_of(const Port& port) {
     return port.name.substr(0, port.name.rfind(':'));
 }
 
+// Names are paths: "model/conv1/BiasAdd" is an op of the module model.conv1.
+void set_modules(Graph& graph) {
+    for (const auto id : graph.ops()) {
+        auto& op = graph.op_from_file(id);
+        const auto slash = op.name.rfind('/');
+        if (slash != std::string::npos) {
+            op.origin.module = op.name.substr(0, slash);
+            std::replace(op.origin.module.begin(), op.origin.module.end(), '/', '.');
+        }
+    }
+}
+
 class Reader {
 public:
     Reader(Bytes bytes, std::shared_ptr<const void> owner, const fs::path& path)
@@ -245,6 +257,10 @@ private:
             model.metadata.push_back({"calls inlined", std::to_string(flattener.calls())});
         }
         model.functions = flattener.functions(model.graph);
+        set_modules(model.graph);
+        for (const auto& function : model.functions) {
+            set_modules(function->body);
+        }
         if (ports != nullptr) {
             describe(*ports, model);
         }

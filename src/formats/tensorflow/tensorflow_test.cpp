@@ -147,6 +147,7 @@ TEST(TensorFlow, CallsThatCannotBeReplacedStay) {
     EXPECT_THAT(names(graph, op(graph, "layer/mul").inputs), ElementsAre("x", "x"));
     EXPECT_THAT(names(graph, op(graph, "named/more/mul").inputs),
                 ElementsAre("layer/mul", "layer/mul"));
+    EXPECT_EQ(op(graph, "named/more/mul").origin.module, "named.more");
     EXPECT_EQ(op(graph, "odd").type, "PartitionedCall");  // it has two inputs, the function one
     EXPECT_EQ(op(graph, "deep/again").type, "PartitionedCall");
     EXPECT_EQ(op(graph, "while").text("body", ""), "step");

@@ -176,7 +176,7 @@ Prepared prepare(CampaignFile file, Context& context) {
     header.campaign = canonical_text(made.file);
     header.seed = *made.file.seed;
     header.model = made.file.model;
-    header.model_sha256 = sha256_of_file(made.file.model);
+    header.model_sha256 = sha256_of_file(made.model->path);
     header.engine = made.engine->info().name;
     header.engine_version = made.engine->info().version;
     header.view = made.file.view == View::deployed ? "deployed" : "source";

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include <cstring>
 #include <unordered_map>
 
@@ -141,8 +143,9 @@ private:
     void read_function(Scope& scope, OpId id, const std::string& label, const std::string& key,
                        int depth) {
         auto found = functions_.find(key);
-        if (found == functions_.end() || expanded_ > most_expanded) {
-            return;
+        if (found == functions_.end() || expanded_ > most_expanded ||
+            std::find(open_.begin(), open_.end(), found->second) != open_.end()) {
+            return;  // one that calls itself is shown once
         }
         const Op& op = scope.graph->op(id);
         expanded_ += found->second->body.op_count() + 1;
@@ -151,7 +154,9 @@ private:
             body.times = 1;
         }
         std::shared_ptr<const Graph> made = instantiate(*found->second, op);
+        open_.push_back(found->second);
         body.scope = read(made ? *made : found->second->body, nullptr, depth + 1);
+        open_.pop_back();
         body.scope->owner = std::move(made);
         scope.bodies[id].push_back(std::move(body));
     }
@@ -194,6 +199,7 @@ private:
     std::shared_ptr<std::map<const Constant*, Role>> roles_ =
         std::make_shared<std::map<const Constant*, Role>>();
     std::unordered_map<std::string, const Function*> functions_;
+    std::vector<const Function*> open_;  // whose bodies are being read
     std::size_t expanded_ = 0;  // ops of function bodies, one count for each call
 };
 
