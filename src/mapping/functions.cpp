@@ -97,14 +97,34 @@ Value dim(Arguments a, const Facts& facts) {
     }
     return all[static_cast<std::size_t>(at)].value;
 }
+Value has_dim(Arguments a, const Facts& facts) {
+    const auto type = facts.type(a[0]);
+    if (!type.dims) {
+        return false;
+    }
+    const auto rank_of = static_cast<std::int64_t>(type.dims->size());
+    const auto at = integer(a[1]) < 0 ? integer(a[1]) + rank_of : integer(a[1]);
+    return at >= 0 && at < rank_of && (*type.dims)[static_cast<std::size_t>(at)].value >= 0;
+}
 Value known(Arguments a, const Facts& facts) {
     return facts.type(a[0]).shape().has_value();
 }
 Value has_rank(Arguments a, const Facts& facts) {
     return facts.type(a[0]).dims.has_value();
 }
+// Of a list of tensors: that of its tensors.
+DType element_type(const Type& type) {
+    return type.kind == Type::Kind::sequence && !type.element.empty() ? type.element[0].dtype
+                                                                      : type.dtype;
+}
 Value dtype(Arguments a, const Facts& facts) {
-    return name(facts.type(a[0]).dtype);
+    return name(element_type(facts.type(a[0])));
+}
+Value has_dtype(Arguments a, const Facts& facts) {
+    return element_type(facts.type(a[0])) != DType::undefined;
+}
+Value is_sequence(Arguments a, const Facts& facts) {
+    return facts.type(a[0]).kind == Type::Kind::sequence;
 }
 Value is_constant(Arguments a, const Facts& facts) {
     return a[0].constant() != nullptr || facts.constant(a[0]) != nullptr;
@@ -347,6 +367,9 @@ Value real(Arguments a, const Facts&) {
 Value is_tensor(Arguments a, const Facts&) {
     return a[0].tensor() != nullptr || a[0].constant() != nullptr;
 }
+Value is_whole(Arguments a, const Facts&) {
+    return a[0].integer() != nullptr || a[0].truth() != nullptr;
+}
 Value whole(Arguments a, const Facts&) {
     if (const auto* digits = a[0].text()) {
         std::int64_t number = 0;
@@ -423,9 +446,12 @@ constexpr Function functions[] = {
     {"rank", 1, 1, rank},
     {"shape", 1, 1, shape},
     {"dim", 2, 2, dim},
+    {"has_dim", 2, 2, has_dim},
     {"known", 1, 1, known},
     {"has_rank", 1, 1, has_rank},
     {"dtype", 1, 1, dtype},
+    {"has_dtype", 1, 1, has_dtype},
+    {"is_sequence", 1, 1, is_sequence},
     {"is_constant", 1, 1, is_constant},
     {"elements", 1, 1, elements_of},
     {"element", 1, 1, element},
@@ -459,6 +485,7 @@ constexpr Function functions[] = {
     {"sqrt", 1, 1, square_root},
     {"real", 1, 1, real},
     {"whole", 1, 1, whole},
+    {"is_whole", 1, 1, is_whole},
     {"is_float", 1, 1, float_type},
     {"is_integer", 1, 1, integer_type},
     {"type_number", 1, 1, type_number},
