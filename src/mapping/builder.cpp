@@ -73,7 +73,8 @@ TensorId Builder::tensor(TensorId source, bool raw) {
     if (!facts.constant) {
         throw Declined{fmt::format("'{}' is not there", facts.name)};
     }
-    const auto made = target_.add_constant(facts.name, *facts.constant);
+    const auto made = target_.add_constant(
+        target_.find_tensor(facts.name) ? fresh_name(facts.name) : facts.name, *facts.constant);
     made_[source] = made;
     sources_.push_back(source);
     return made;

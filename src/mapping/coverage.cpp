@@ -41,6 +41,11 @@ Table coverage_table(const std::vector<MappedOp>& ops) {
 
 }  // namespace
 
+bool Mapped::complete() const {
+    return std::none_of(ops.begin(), ops.end(),
+                        [](const MappedOp& op) { return op.state == MappedOp::State::impossible; });
+}
+
 bool has_all_types(const Graph& graph) {
     const auto tensors = graph.tensors();
     return std::all_of(tensors.begin(), tensors.end(), [&](TensorId id) {

@@ -109,8 +109,19 @@ Value known(Arguments a, const Facts& facts) {
 Value has_rank(Arguments a, const Facts& facts) {
     return facts.type(a[0]).dims.has_value();
 }
+// Of a list of tensors: that of its tensors.
+DType element_type(const Type& type) {
+    return type.kind == Type::Kind::sequence && !type.element.empty() ? type.element[0].dtype
+                                                                      : type.dtype;
+}
 Value dtype(Arguments a, const Facts& facts) {
-    return name(facts.type(a[0]).dtype);
+    return name(element_type(facts.type(a[0])));
+}
+Value has_dtype(Arguments a, const Facts& facts) {
+    return element_type(facts.type(a[0])) != DType::undefined;
+}
+Value is_sequence(Arguments a, const Facts& facts) {
+    return facts.type(a[0]).kind == Type::Kind::sequence;
 }
 Value is_constant(Arguments a, const Facts& facts) {
     return a[0].constant() != nullptr || facts.constant(a[0]) != nullptr;
@@ -356,6 +367,9 @@ Value is_tensor(Arguments a, const Facts&) {
 Value is_list(Arguments a, const Facts&) {
     return a[0].items() != nullptr;
 }
+Value is_whole(Arguments a, const Facts&) {
+    return a[0].integer() != nullptr || a[0].truth() != nullptr;
+}
 Value whole(Arguments a, const Facts&) {
     if (const auto* digits = a[0].text()) {
         std::int64_t number = 0;
@@ -435,6 +449,8 @@ constexpr Function functions[] = {
     {"known", 1, 2, known},
     {"has_rank", 1, 1, has_rank},
     {"dtype", 1, 1, dtype},
+    {"has_dtype", 1, 1, has_dtype},
+    {"is_sequence", 1, 1, is_sequence},
     {"is_constant", 1, 1, is_constant},
     {"elements", 1, 1, elements_of},
     {"element", 1, 1, element},
@@ -469,6 +485,7 @@ constexpr Function functions[] = {
     {"sqrt", 1, 1, square_root},
     {"real", 1, 1, real},
     {"whole", 1, 1, whole},
+    {"is_whole", 1, 1, is_whole},
     {"is_float", 1, 1, float_type},
     {"is_integer", 1, 1, integer_type},
     {"type_number", 1, 1, type_number},

@@ -78,6 +78,10 @@ private:
 
 }  // namespace
 
+bool is_zip(Bytes head) {
+    return head.size() >= 4 && u32(head, 0) == local_mark;
+}
+
 ZipArchive::ZipArchive(Bytes file, std::string where) : file_(file), where_(std::move(where)) {
     const auto end = find_end(file_);
     if (!end) {
@@ -244,6 +248,29 @@ std::vector<std::byte> ZipArchive::unpack(const Member& member) const {
         broken(fmt::format("{} bytes are declared, {} are there", member.size, bytes.size()));
     }
     return bytes;
+}
+
+std::optional<std::string> ZipArchive::root_of(std::string_view file) const {
+    for (const auto& member : members_) {
+        const std::string_view name = member.name;
+        if (name == file) {
+            return std::string();
+        }
+        if (name.ends_with(file) && name.size() > file.size() &&
+            name.find('/') == name.size() - file.size() - 1) {
+            return std::string(name.substr(0, name.size() - file.size()));
+        }
+    }
+    return std::nullopt;
+}
+
+std::string ZipArchive::text(std::string_view name) const {
+    const auto* member = find(name);
+    if (member == nullptr) {
+        return {};
+    }
+    const auto bytes = unpack(*member);
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 }  // namespace trocar

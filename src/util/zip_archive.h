@@ -11,6 +11,9 @@
 
 namespace trocar {
 
+// Do these first bytes of a file begin a zip archive?
+bool is_zip(Bytes head);
+
 // The members of a zip archive in memory, found through its directory (also that of zip64).
 // Members that are not packed are views of the archive's bytes. Nothing is trusted: every offset
 // and length is checked, and unpacking stops at what the archive could reasonably hold.
@@ -40,6 +43,12 @@ public:
     // The member's bytes, unpacked. Throws Error(input) when they are broken or far more than the
     // packed ones can stand for, Error(unsupported) on a method of packing that is not known.
     std::vector<std::byte> unpack(const Member& member) const;
+
+    // The folder in which all members lie, with its slash, where `file` is in it; "" where they lie
+    // in none. Nothing: there is no such file.
+    std::optional<std::string> root_of(std::string_view file) const;
+    // The member unpacked, as text; "" where it is not there.
+    std::string text(std::string_view name) const;
 
 private:
     Bytes at(std::uint64_t offset, std::uint64_t size, std::string_view what) const;

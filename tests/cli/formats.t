@@ -55,3 +55,54 @@ $ head -c 20000 cnn.pt2 > cut.pt2; trocar summary cut.pt2
 trocar: 'cut.pt2': the directory of the archive is missing: is the file complete?
 [exit 3]
 
+# Modules of TorchScript: ifs and loops with their bodies, state, and what cannot be mapped.
+$ cp "$TROCAR_SOURCE"/tests/formats/torchscript/*.pt .
+$ trocar summary control.pt --no-run | sed -n '/^Layer/,/^total/p'
+Layer           Type                Attributes  Output                      Params        %  MACs  %
+────────────────────────────────────────────────────────────────────────────────────────────────────
+sum             sum                             scalar                           –        –     –  –
+gt              gt                  other=0     bool scalar                      –        –     –  –
+Bool            Bool                            bool scalar                      –        –     –  –
+x0              prim:If                         f32                             40  100.0 %     –  –
+├─ then_branch  linear                          f32                             20   50.0 %     –  –
+└─ else_branch  linear                          f32                             20   50.0 %     –  –
+_0              lt                  a=0         bool scalar                      –        –     –  –
+_0.3            prim:Loop                       bool scalar, … scalar, f32       –        –     –  –
+├─ one          linear                          f32                              –        –     –  –
+├─ tanh         tanh                            f32                              –        –     –  –
+├─ _1           mul                 other=0.5   f32                              –        –     –  –
+├─ x2           add                             f32                              –        –     –  –
+├─ i0           add                 b=1         i64 scalar                       –        –     –  –
+└─ _0.2         lt                              bool scalar                      –        –     –  –
+x3.1            prim:Loop                       f32                              –        –     –  –
+└─ x3           add                             f32                              –        –     –  –
+size            size                dim=0       i64 scalar                       –        –     –  –
+ListConstruct   prim:ListConstruct              sequence(f32)                    –        –     –  –
+Loop            prim:Loop                       sequence(f32)                    –        –     –  –
+├─ select.2     select              dim=0       f32                              –        –     –  –
+├─ _2.2         relu                            f32                              –        –     –  –
+└─ _3           append                          sequence(f32)                    –        –     –  –
+_4              stack                           f32                              –        –     –  –
+add             add                             f32                              –        –     –  –
+────────────────────────────────────────────────────────────────────────────────────────────────────
+total           24 ops                                                          40  100.0 %     –  –
+$ trocar summary state.pt --no-run | grep -E "updates|Inputs"
+  Inputs            x: f32
+                    add.2: i64[] (updates attribute 'calls')
+                    add.1: f32 (updates attribute 'seen')
+Layer           Type     Attributes  Inputs       Output       Params        %  bytes  MACs  %
+$ trocar convert writes.pt writes.onnx | sed -n '/^Ops$/,$p'
+Ops
+Op                  Number  State       Rule       Why                                    First
+───────────────────────────────────────────────────────────────────────────────────────────────
+aten.copy_.default       1  impossible             it writes to 'y' through a view of it  _2
+aten.clone.default       1  mapped      same                                              y
+aten.mul.Scalar          1  mapped      mul                                               mul
+aten.select.int          1  mapped      select                                            _0
+aten.tensor.float        1  mapped      tensor_of                                         _1
+
+1 op cannot be mapped, so nothing was written; --rules FILE adds rules
+$ trocar summary dict.pt
+trocar: 'dict.pt' is a pickle of torch.save, with tensors and no program
+  hint: load it with torch, and write the model with torch.export.save or torch.jit.save
+[exit 3]

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "formats/pt2/types.h"
+#include "util/strided.h"
 #include "util/zip_archive.h"
 
 namespace trocar::pt2 {
@@ -41,10 +42,6 @@ private:
         TensorMeta meta;
         bool is_parameter = false;
         bool is_pickled = false;
-    };
-    struct Storage {
-        Bytes bytes;
-        std::shared_ptr<const void> owner;
     };
     Storage storage(const Entry& entry, const JsonPlace& place) const;
 

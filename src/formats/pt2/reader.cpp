@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -21,35 +19,6 @@ constexpr std::int64_t newest_archive = 0;
 constexpr const char* save_again =
     "load it with torch.export.load and save it with torch.export.save of torch 2.9 or newer";
 
-bool is_zip(Bytes head) {
-    constexpr std::array mark{std::byte{'P'}, std::byte{'K'}, std::byte{3}, std::byte{4}};
-    return head.size() >= mark.size() && std::equal(mark.begin(), mark.end(), head.begin());
-}
-
-// Members lie in one folder that has any name; "" where there is none.
-std::optional<std::string> root_of(const ZipArchive& archive, std::string_view file) {
-    for (const auto& member : archive.members()) {
-        const std::string_view name = member.name;
-        if (name == file) {
-            return std::string();
-        }
-        if (name.ends_with(file) && name.size() > file.size() &&
-            name.find('/') == name.size() - file.size() - 1) {
-            return std::string(name.substr(0, name.size() - file.size()));
-        }
-    }
-    return std::nullopt;
-}
-
-std::string text_of(const ZipArchive& archive, const std::string& name) {
-    const auto* member = archive.find(name);
-    if (member == nullptr) {
-        return {};
-    }
-    const auto bytes = archive.unpack(*member);
-    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 // Before the present layout a program lay in a file of its own, with its tensors as pickles.
 constexpr const char* old_program = "serialized_exported_program.json";
 
@@ -64,7 +33,7 @@ public:
     Model read() {
         check_layout();
         choose_model();
-        const auto text = text_of(archive_, fmt::format("{}models/{}.json", root_, chosen_));
+        const auto text = archive_.text(fmt::format("{}models/{}.json", root_, chosen_));
         const auto program = Json::parse(text, nullptr, false);
         if (!program.is_object()) {
             place_.fail(fmt::format("'models/{}.json' is no JSON object", chosen_));
@@ -86,9 +55,9 @@ public:
 
 private:
     void check_layout() {
-        const auto root = root_of(archive_, "archive_format");
+        const auto root = archive_.root_of("archive_format");
         if (!root) {
-            if (root_of(archive_, old_program)) {
+            if (archive_.root_of(old_program)) {
                 throw Error(Fault::unsupported,
                             fmt::format("'{}' is an exported program of an older layout, whose "
                                         "tensors are pickles, which are never executed",
@@ -98,17 +67,17 @@ private:
             throw Error(Fault::input, fmt::format("'{}' is no archive of torch.export", name_));
         }
         root_ = *root;
-        if (const auto format = text_of(archive_, root_ + "archive_format"); format != "pt2") {
+        if (const auto format = archive_.text(root_ + "archive_format"); format != "pt2") {
             throw Error(Fault::unsupported,
                         fmt::format("'{}' is an archive of the format '{}', not 'pt2'", name_,
                                     format.substr(0, 40)));
         }
-        if (text_of(archive_, root_ + "byteorder") == "big") {
+        if (archive_.text(root_ + "byteorder") == "big") {
             throw Error(
                 Fault::unsupported,
                 fmt::format("'{}' was written on a machine of the other byte order", name_));
         }
-        const auto version = text_of(archive_, root_ + "archive_version");
+        const auto version = archive_.text(root_ + "archive_version");
         if (!version.empty() && version != std::to_string(newest_archive)) {
             throw Error(Fault::unsupported,
                         fmt::format("'{}' is an archive of version {}, and versions up to {} are "
@@ -239,7 +208,7 @@ bool matches(Bytes head, const std::filesystem::path& path) {
     try {
         const auto file = MappedFile::open(path);
         const ZipArchive archive(file->bytes(), "the file");
-        return root_of(archive, "archive_format") || root_of(archive, old_program);
+        return archive.root_of("archive_format") || archive.root_of(old_program);
     } catch (const Error&) {
         return path.extension() == ".pt2";
     }

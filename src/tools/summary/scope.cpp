@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-
 #include <cstring>
 #include <unordered_map>
 
@@ -200,7 +199,7 @@ private:
         std::make_shared<std::map<const Constant*, Role>>();
     std::unordered_map<std::string, const Function*> functions_;
     std::vector<const Function*> open_;  // whose bodies are being read
-    std::size_t expanded_ = 0;  // ops of function bodies, one count for each call
+    std::size_t expanded_ = 0;           // ops of function bodies, one count for each call
 };
 
 std::optional<std::int64_t> scalar(const Fact& fact) {
