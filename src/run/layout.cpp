@@ -82,7 +82,7 @@ std::int64_t declared_channels(const Tensor& tensor) {
 }
 
 // The channels of a model's tensors, by TensorId; 0 where they are not known. Convolutions tell
-// them, also where the file declares no shapes.
+// those of what they read and write, also where the file declares no shapes.
 std::vector<std::int64_t> channels_of(const Model& model) {
     const auto& graph = model.graph;
     const auto plan = make_plan(model, {});
@@ -95,7 +95,10 @@ std::vector<std::int64_t> channels_of(const Model& model) {
         std::int64_t known = 0;
         if (op.type == "Conv" && op.inputs.size() > 1 && op.inputs[1] != TensorId::none) {
             const auto* weight = plan.constants[index(op.inputs[1])];
-            known = weight != nullptr && !weight->shape().empty() ? weight->shape()[0] : 0;
+            if (weight != nullptr && weight->shape().size() > 1) {
+                known = weight->shape()[0];
+                channels[index(op.inputs[0])] = weight->shape()[1] * op.integer("group", 1);
+            }
         } else if (keeps_channels(op)) {
             for (const auto input : op.inputs) {
                 if (input != TensorId::none && plan.constants[index(input)] == nullptr) {
