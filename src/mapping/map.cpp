@@ -30,6 +30,11 @@ struct Choice {
     const Rule* rule;
 };
 
+// An instruction that says which op comes next: what then is read is not told by the graph.
+bool steers(const Op& op) {
+    return op.outputs.empty() && op.attribute("destination") != nullptr;
+}
+
 class Mapper {
 public:
     // Into `target`; `outer` is the mapper of the graph around this one, for bodies.
@@ -60,7 +65,8 @@ public:
         for (const auto input : source_.inputs()) {
             const auto& facts = source_.tensor(input);
             const auto made = target_.add_input(facts.name, stated(facts.type));
-            if (facts.constant) {
+            // No other dialect has inputs with a default: there they must be given.
+            if (facts.constant && files_.back()->to == "onnx") {
                 target_.set_constant(made, *facts.constant);
                 target_.set_type(made, facts.type);
             }
@@ -84,8 +90,12 @@ private:
         }
     }
 
-    // Ops that outputs come from, those of instruments, and those that write to what others read.
+    // Ops that outputs come from, those of instruments, and those that write to what others read;
+    // all of them where some say which one comes next.
     void find_needed() {
+        const auto ops = source_.ops();
+        const bool all =
+            std::any_of(ops.begin(), ops.end(), [&](OpId op) { return steers(source_.op(op)); });
         for (auto op = source_.last(); op != OpId::none; op = source_.previous(op)) {
             const auto& facts = source_.op(op);
             const auto read = [&](TensorId output) {
@@ -97,7 +107,8 @@ private:
                        std::any_of(tensor.uses.begin(), tensor.uses.end(),
                                    [&](const Use& use) { return needed_.contains(use.op); });
             };
-            if (facts.domain == host_domain || facts.attribute("writes") != nullptr ||
+            if (all || facts.outputs.empty() || facts.domain == host_domain ||
+                facts.attribute("writes") != nullptr ||
                 std::any_of(facts.outputs.begin(), facts.outputs.end(), read)) {
                 needed_.insert(op);
             }
@@ -175,7 +186,8 @@ private:
     }
 
     void map_one(OpId op) {
-        if (source_.op(op).outputs.empty() && source_.op(op).domain != host_domain) {
+        const auto& facts = source_.op(op);
+        if (facts.outputs.empty() && facts.domain != host_domain && !steers(facts)) {
             note(op, MappedOp::State::mapped, "left out: it makes nothing", "");
             return;
         }

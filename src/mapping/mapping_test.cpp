@@ -126,15 +126,17 @@ TEST_F(Mapping, SaysWhyAnOpIsNotMapped) {
     const auto x = input("x");
     const auto y = op("SCALE", {x}, "y", {{"by", std::int64_t{3}, {}, {}}});
     const auto z = op("OTHER", {y}, "z");
+    const auto other = op("OTHER", {x}, "other");
     op("OTHER", {x}, "lone");
     const auto mapped =
         map("rule A { match y = SCALE(x); require @by == 2, text(\"it scales by \", @by); y = "
             "Add(x, x); }",
-            {z});
+            {z, other});
     EXPECT_FALSE(mapped.complete());
     EXPECT_EQ(fate(mapped, 0), "! it scales by 3");
     EXPECT_EQ(fate(mapped, 1), "! it reads what cannot be mapped");
     EXPECT_EQ(fate(mapped, 2), "! no rule maps OTHER");
+    EXPECT_EQ(fate(mapped, 3), "left out: nothing reads it");
     EXPECT_THAT(ops(mapped), testing::IsEmpty());
 }
 

@@ -21,7 +21,7 @@ public:
                  CompileTyped compile)
         : model_(clone(model)), own_engine_(std::move(own_engine)), compile_(std::move(compile)) {
         const auto& graph = model_.graph;
-        // Those with a default too: rules make plain inputs of them.
+        // Those with a default too: mapped, they are plain inputs.
         for (const auto id : graph.inputs()) {
             ids_.push_back(id);
             inputs_.push_back(graph.tensor(id).name);

@@ -72,5 +72,5 @@ trocar: the part also needs 'attention_mask', which is not among the tensors to 
 
 $ trocar extract models/resnet18.onnx part.txt --to /relu/Relu_output_0
 trocar: the suffix of 'part.txt' names no model format that can be written
-  hint: known: onnx (.onnx .pb), ...
+  hint: known: ...onnx (.onnx .pb)...
 [exit 2]
