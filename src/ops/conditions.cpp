@@ -113,7 +113,7 @@ std::vector<std::string> preflight(const Conditions& now, int cores,
                         now.governor));
     }
     if (!hypervisor.empty()) {
-        wrong.push_back(
+        wrong.emplace_back(
             "this is a virtual machine: what its neighbours do is seen in the times only");
     }
     return wrong;
