@@ -76,6 +76,9 @@ struct Format {
     // one, with the suffix `archive_suffix`. Holds what `holds`.
     std::unique_ptr<ValueArchive> (*create_archive)(const std::filesystem::path& path) = nullptr;
     const char* archive_suffix = "";
+    // Several values that are all there, in one file with that suffix; nullptr: by its archive.
+    void (*write_values)(std::span<const NamedValue> values, const std::filesystem::path& path,
+                         Sync sync) = nullptr;
 
     // Models may be folders: `matches` and `read` take those too, `matches` with an empty head.
     bool reads_folders = false;
@@ -93,5 +96,12 @@ std::vector<NamedValue> load_values(const std::filesystem::path& path);
 // Returns the path written.
 std::filesystem::path save_value(const NamedValue& value, const std::filesystem::path& folder,
                                  std::string_view stem, Sync sync = Sync::yes);
+// The format whose files of several values have the suffix of `path` (.npz, .safetensors);
+// nullptr: none.
+const Format* find_archive(const std::filesystem::path& path);
+// Writes all values to one such file, which appears under its name only when it is complete.
+// Throws Error(usage) on other suffixes, Error(unsupported) on values that the format does not
+// hold.
+void save_values(std::span<const NamedValue> values, const std::filesystem::path& path);
 
 }  // namespace trocar

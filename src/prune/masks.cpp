@@ -10,7 +10,6 @@
 #include "trocar/report.h"
 #include "util/elements.h"
 #include "util/op_label.h"
-#include "util/scratch.h"
 #include "util/text.h"
 
 namespace trocar {
@@ -18,17 +17,6 @@ namespace trocar {
 namespace {
 
 namespace fs = std::filesystem;
-
-const Format* archive_for(const fs::path& path) {
-    for (const auto* format : formats()) {
-        if (format->create_archive != nullptr && path.extension() == format->archive_suffix) {
-            return format;
-        }
-    }
-    throw Error(Fault::usage,
-                fmt::format("masks are not written to files such as '{}'", path.string()),
-                "name it .npz or .safetensors");
-}
 
 // The constant of a name; what writes it where that is the op Constant.
 pruning::Place place_of(const Model& model, const Mask& mask) {
@@ -161,23 +149,13 @@ std::vector<Mask> load_masks(const fs::path& path) {
 }
 
 void save_masks(const std::vector<Mask>& masks, const fs::path& path) {
-    const auto* format = archive_for(path);
-    const auto folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
-    // Complete or not there at all.
-    const ScratchFolder scratch(folder);
-    const auto made = scratch.path() / path.filename();
-    const auto archive = format->create_archive(made);
+    std::vector<NamedValue> values;
     for (const auto& mask : masks) {
-        archive->add({mask.tensor, Value::copy(DType::boolean, mask.shape,
-                                               std::as_bytes(std::span(mask.kept)))});
+        values.push_back(
+            {mask.tensor, Value::borrow(DType::boolean, mask.shape,
+                                        std::as_bytes(std::span(mask.kept)), nullptr)});
     }
-    archive->close();
-    std::error_code failure;
-    fs::rename(made, path, failure);
-    if (failure) {
-        throw Error(Fault::input,
-                    fmt::format("cannot write '{}': {}", path.string(), failure.message()));
-    }
+    save_values(values, path);
 }
 
 Pruned apply_masks(const Model& model, const std::vector<Mask>& masks) {

@@ -7,6 +7,7 @@
 
 #include "trocar/error.h"
 #include "trocar/format.h"
+#include "util/scratch.h"
 #include "util/text.h"
 
 namespace trocar {
@@ -146,7 +147,8 @@ void refuse_pointer(std::string_view head, const fs::path& path) {
             has_suffix(*format, path)) {
             throw Error(Fault::unsupported,
                         fmt::format("'{}' is a file of tensors ({}), not a model", path.string(),
-                                    format->name));
+                                    format->name),
+                        "`trocar convert MODEL OUT --weights FILE` puts tensors into a model");
         }
     }
     throw Error(Fault::unsupported,
@@ -286,6 +288,42 @@ fs::path save_value(const NamedValue& value, const fs::path& folder, std::string
     }
     throw Error(Fault::unsupported, fmt::format("no format of this build holds '{}', {}",
                                                 value.name, value_text(value.value)));
+}
+
+const Format* find_archive(const fs::path& path) {
+    for (const auto* format : formats()) {
+        if (format->create_archive != nullptr &&
+            lower(path.extension().string()) == format->archive_suffix) {
+            return format;
+        }
+    }
+    return nullptr;
+}
+
+void save_values(std::span<const NamedValue> values, const fs::path& path) {
+    const auto* format = find_archive(path);
+    if (format == nullptr) {
+        throw Error(Fault::usage,
+                    fmt::format("tensors are not written to files such as '{}'", path.string()),
+                    "name it .npz or .safetensors");
+    }
+    if (format->write_values != nullptr) {
+        format->write_values(values, path, Sync::yes);
+        return;
+    }
+    const ScratchFolder scratch(path.has_parent_path() ? path.parent_path() : fs::path("."));
+    const auto made = scratch.path() / path.filename();
+    const auto archive = format->create_archive(made);
+    for (const auto& value : values) {
+        archive->add(value);
+    }
+    archive->close();
+    std::error_code failure;
+    fs::rename(made, path, failure);
+    if (failure) {
+        throw Error(Fault::input,
+                    fmt::format("cannot write '{}': {}", path.string(), failure.message()));
+    }
 }
 
 }  // namespace trocar

@@ -82,7 +82,32 @@ trocar: no format named 'caffe'
   hint: known formats: ...onnx...
 [exit 2]
 
+# The constants alone, and constants put in.
+
+$ trocar convert models/lstm.onnx weights.safetensors
+Written
+  File       weights.safetensors
+  Size       ...
+  Constants  ... of ...
+
+$ trocar convert models/lstm.onnx again.onnx --weights weights.safetensors -q
+
+$ trocar diff models/lstm.onnx again.onnx -q
+
+$ trocar convert models/lstm.onnx weights.npz -q
+
+$ trocar convert models/external.onnx other.onnx --weights weights.npz
+trocar: the model has no constant '...'
+...
+[exit 3]
+
+$ trocar summary weights.npz
+trocar: 'weights.npz' is a file of tensors (numpy), not a model
+  hint: `trocar convert MODEL OUT --weights FILE` puts tensors into a model
+[exit 3]
+
 $ ls
+again.onnx
 apart.onnx
 apart.onnx.data
 copy.onnx
@@ -90,3 +115,5 @@ folder
 models
 one.onnx
 reference.onnx
+weights.npz
+weights.safetensors

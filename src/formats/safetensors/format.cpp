@@ -16,6 +16,7 @@ const Format safetensors_format{
     .holds = safetensors::holds,
     .create_archive = safetensors::create_archive,
     .archive_suffix = ".safetensors",
+    .write_values = safetensors::write_values,
 };
 
 }  // namespace trocar

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -23,6 +24,8 @@ bool holds(const Value& value);
 // Error(unsupported) on types that are not read.
 std::vector<NamedValue> read_values(const std::filesystem::path& path);
 void write_value(const NamedValue& value, const std::filesystem::path& path, Sync sync);
+// Names must differ.
+void write_values(std::span<const NamedValue> values, const std::filesystem::path& path, Sync sync);
 std::unique_ptr<ValueArchive> create_archive(const std::filesystem::path& path);
 
 }  // namespace trocar::safetensors

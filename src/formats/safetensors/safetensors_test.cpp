@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <map>
 
 #include "trocar/error.h"
 #include "util/files.h"
@@ -94,6 +95,27 @@ TEST_F(Safetensors, ArchivesGrowAndSayWhereTheElementsAre) {
     ASSERT_EQ(values.size(), 2u);
     expect_same(values[0].value, floats);
     expect_same(values[1].value, odd);
+}
+
+TEST_F(Safetensors, AnyNumberOfValuesIsWrittenAtOnceTheWidestFirst) {
+    const auto odd = counting(DType::u8, {3});
+    const auto wide = counting(DType::f64, {2});
+    std::vector<NamedValue> values{{"odd", odd}, {"wide", wide}};
+    for (int i = 0; i < 10'000; ++i) {
+        values.push_back({fmt::format("tensor{}", i), counting(DType::f32, {})});
+    }
+    write_values(values, file("all.safetensors"), Sync::no);
+    std::map<std::string, Value> back;
+    for (auto& one : read_values(file("all.safetensors"))) {
+        back.emplace(one.name, one.value);
+    }
+    ASSERT_EQ(back.size(), values.size());
+    expect_same(back["odd"], odd);
+    expect_same(back["wide"], wide);
+    expect_same(back["tensor9999"], values.back().value);
+    const auto text = read_file(file("all.safetensors"));
+    EXPECT_LT(text.find("\"wide\""), text.find("\"tensor0\""));
+    EXPECT_LT(text.find("\"tensor0\""), text.find("\"odd\""));
 }
 
 TEST_F(Safetensors, AnArchiveSaysWhenItIsFull) {

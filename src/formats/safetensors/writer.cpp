@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "formats/safetensors/safetensors.h"
@@ -88,16 +89,38 @@ bool holds(const Value& value) {
     return value.is_tensor() && value.device().is_host() && type_name(value.dtype()) != nullptr;
 }
 
-void write_value(const NamedValue& value, const std::filesystem::path& path, Sync sync) {
-    require(value.value, path);
-    auto header = fmt::format("{{{}}}", entry_text(value.name, value.value, 0));
+void write_values(std::span<const NamedValue> values, const std::filesystem::path& path,
+                  Sync sync) {
+    // The largest elements first, so that all are aligned though there are no gaps.
+    std::vector<const NamedValue*> ordered;
+    for (const auto& value : values) {
+        require(value.value, path);
+        ordered.push_back(&value);
+    }
+    std::stable_sort(ordered.begin(), ordered.end(), [](const auto* a, const auto* b) {
+        return bits(a->value.dtype()) > bits(b->value.dtype());
+    });
+    std::string header = "{";
+    std::uint64_t at = 0;
+    for (const auto* value : ordered) {
+        header += header.size() > 1 ? "," : "";
+        header += entry_text(value->name, value->value, at);
+        at += value->value.bytes().size();
+    }
+    header += '}';
     const auto used = 8 + header.size();
     header.append((alignment - used % alignment) % alignment, ' ');
     FileWriter writer(path);
     writer.write(length_text(header.size()));
     writer.write(header);
-    writer.write(value.value.bytes());
+    for (const auto* value : ordered) {
+        writer.write(value->value.bytes());
+    }
     writer.commit(sync);
+}
+
+void write_value(const NamedValue& value, const std::filesystem::path& path, Sync sync) {
+    write_values({&value, 1}, path, sync);
 }
 
 std::unique_ptr<ValueArchive> create_archive(const std::filesystem::path& path) {

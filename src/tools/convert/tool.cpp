@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <memory>
@@ -10,6 +11,7 @@
 #include "trocar/inputs.h"
 #include "trocar/mapping.h"
 #include "trocar/model.h"
+#include "trocar/weights.h"
 #include "util/mapped_file.h"
 #include "util/text.h"
 
@@ -25,6 +27,7 @@ struct Options {
     std::string external = "copy";
     bool verify = false;
     std::vector<std::string> rules;
+    std::string weights;
     bool keep_layout = false;
     InputSpec inputs;
 };
@@ -170,11 +173,41 @@ std::optional<Model> in_dialect(Model model, const Format& format, const Options
     return std::move(mapped.model);
 }
 
+// The constants alone, in a file of tensors.
+void write_weights(const Model& model, const fs::path& target, Report& report) {
+    const auto& format = *find_archive(target);
+    std::vector<NamedValue> held;
+    std::vector<std::string> others;
+    for (auto& value : weights(model)) {
+        if (format.holds(value.value)) {
+            held.push_back(std::move(value));
+        } else {
+            others.push_back(fmt::format("'{}' ({})", value.name, value_text(value.value)));
+        }
+    }
+    save_values(held, target);
+    Section written{.key = "written", .title = "Written", .scalars = {}};
+    auto& scalars = written.scalars;
+    scalars.push_back({"file", "File", target.string(), Show::plain, ""});
+    scalars.push_back(
+        {"file_bytes", "Size", std::uint64_t{fs::file_size(target)}, Show::bytes, ""});
+    scalars.push_back({"constants", "Constants", std::uint64_t{held.size()}, Show::plain,
+                       fmt::format("of {}", held.size() + others.size())});
+    report.sections.push_back(std::move(written));
+    if (!others.empty()) {
+        report.notes.push_back(
+            fmt::format("{} holds no such type: {}", format.name, fmt::join(others, ", ")));
+    }
+}
+
 Report convert(const Options& options, Context& context) {
     auto model = context.load(options.model);
     Report report;
     report.tool = "convert";
     report.context = context.describe(model, false);
+    if (!options.weights.empty()) {
+        set_weights(model, load_values(options.weights));
+    }
     if (options.verify) {
         const auto problems = model.graph.verify();
         if (!problems.empty()) {
@@ -186,6 +219,10 @@ Report convert(const Options& options, Context& context) {
         }
     }
     const auto target = target_of(options);
+    if (find_archive(target) != nullptr) {
+        write_weights(model, target, report);
+        return report;
+    }
     if (const auto* format = find_writer(target);
         format != nullptr && speaks_otherwise(*format, model)) {
         auto mapped = in_dialect(std::move(model), *format, options, context, report);
@@ -225,13 +262,18 @@ Report convert(const Options& options, Context& context) {
 std::function<Report(Context&)> bind(Args& args) {
     const auto options = std::make_shared<Options>();
     args.positional(options->model, "MODEL", "Model file to read");
-    args.positional(options->out, "OUT", "File to write, or a folder to write it in");
+    args.positional(options->out, "OUT",
+                    "File to write, or a folder to write it in; the constants alone where it is "
+                    ".safetensors or .npz");
     args.choice("--external-data", options->external, "copy|reference|inline|separate",
                 "Constants in further files: copied beside OUT, left where they are, taken into "
                 "OUT; or all "
                 "constants of 1 kB and more put into one file beside OUT");
     args.option("--rules", options->rules, "FILE",
                 "Further rules for another dialect, asked before Trocar's own; may be repeated");
+    args.option("--weights", options->weights, "FILE",
+                "Constants from a file of tensors (.safetensors, .npz) in the place of those of "
+                "the same names");
     args.flag("--keep-layout", options->keep_layout,
               "Leave every change of layout, activation and quantised op as a rule made it");
     declare_input_options(args, options->inputs);
@@ -240,6 +282,9 @@ std::function<Report(Context&)> bind(Args& args) {
     args.example("trocar convert model.onnx one.onnx --external-data inline",
                  "Gather a model and its external data in one file");
     args.example("trocar convert model.tflite model.onnx", "Say a model in another dialect");
+    args.example("trocar convert model.onnx weights.safetensors", "Take its weights out");
+    args.example("trocar convert model.onnx new.onnx --weights weights.safetensors",
+                 "Put weights in");
     return [options](Context& context) { return convert(*options, context); };
 }
 
