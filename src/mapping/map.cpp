@@ -205,9 +205,13 @@ void Mapper::map_one(OpId op) {
         note(op, MappedOp::State::mapped, "as it is", "");
         return;
     }
-    note(op, MappedOp::State::impossible, "",
-         reasons.empty() ? fmt::format("no rule maps {}", rule_type(source_.op(op), job_.dialect))
-                         : reasons);
+    if (reasons.empty()) {
+        reasons = fmt::format("no rule maps {}", rule_type(source_.op(op), job_.dialect));
+        if (job_.dialect == "tflite" && source_.op(op).domain == "custom") {
+            reasons += ", a custom op: its file does not say what it computes";
+        }
+    }
+    note(op, MappedOp::State::impossible, "", reasons);
 }
 
 bool Mapper::apply_rule(const Choice& choice, const Match& match, std::string& why) {
