@@ -11,6 +11,7 @@ namespace trocar::mapping {
 namespace {
 
 constexpr int deepest = 40;  // bodies in bodies
+constexpr const char* inside = "in its body, ";
 
 // The tensor of an outer graph as a body reads it.
 TensorId captured(Graph& body, const Graph& outer, TensorId made) {
@@ -155,7 +156,7 @@ std::string Mapper::map_repeated(OpId op, const ControlOp& control) {
 
     OpSpec spec;
     spec.type = "Loop";
-    spec.inputs = {TensorId::none, first.mapped_outputs()[0]};
+    spec.inputs = {TensorId::none, first.answer()};
     auto body = std::make_shared<Graph>();
     body->name = "body";
     body->add_input(unused_around(op, "round"), Type::tensor(DType::i64, Shape()));
@@ -190,8 +191,7 @@ std::string Mapper::map_repeated(OpId op, const ControlOp& control) {
         last.builder_.set(question.inputs()[i], made[i]);
     }
     last.map_inside();
-    std::vector<TensorId> all = last.mapped_outputs();
-    all.resize(1);
+    std::vector<TensorId> all{last.answer()};
     for (const auto i : carried) {
         all.push_back(made[i]);
     }
@@ -222,7 +222,10 @@ void Mapper::map_inside() {
     map_ops();
     for (const auto& one : notes_) {
         if (one.state == MappedOp::State::impossible) {
-            throw Declined{fmt::format("in its body, {} '{}': {}", one.type, one.name, one.why)};
+            // Of bodies in bodies the innermost is what stands in the way.
+            throw Declined{one.why.starts_with(inside)
+                               ? one.why
+                               : fmt::format("{}{} '{}': {}", inside, one.type, one.name, one.why)};
         }
     }
 }
@@ -237,6 +240,25 @@ std::vector<TensorId> Mapper::mapped_outputs() {
         all.push_back(made);
     }
     return all;
+}
+
+// The first output, which says whether a loop goes on: one truth, not a list of one.
+TensorId Mapper::answer() {
+    const auto made = mapped_outputs()[0];
+    const auto& type = source_.tensor(source_.outputs()[0]).type;
+    if (!type.dims || type.dims->empty()) {
+        return made;
+    }
+    OpSpec spec;
+    spec.type = "Reshape";
+    const auto none = Constant::of(DType::i64, {0}, std::vector<std::int64_t>{});
+    const auto name = target_.tensor(made).name;
+    spec.inputs = {made, target_.add_constant(builder_.fresh_name(name + "/shape"), none)};
+    spec.outputs = {target_.add_tensor(builder_.fresh_name(name + "/scalar"),
+                                       Type::tensor(DType::boolean, Shape()))};
+    const auto scalar = spec.outputs[0];
+    target_.append(std::move(spec));
+    return scalar;
 }
 
 // A graph of its own, whose outputs are all made in it and have names that nobody around has.

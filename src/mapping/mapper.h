@@ -68,6 +68,7 @@ private:
     void take_captured();
     void map_inside();
     std::vector<TensorId> mapped_outputs();
+    TensorId answer();
     void close_body(OpId op, const std::vector<TensorId>& outputs);
     void inline_body(OpId op, const ControlOp& control, const Graph& body);
     bool knows(const std::string& name) const;

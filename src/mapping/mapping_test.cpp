@@ -126,11 +126,11 @@ TEST_F(Mapping, SaysWhyAnOpIsNotMapped) {
     const auto x = input("x");
     const auto y = op("SCALE", {x}, "y", {{"by", std::int64_t{3}, {}, {}}});
     const auto z = op("OTHER", {y}, "z");
-    op("OTHER", {x}, "lone");
+    const auto lone = op("OTHER", {x}, "lone");
     const auto mapped =
         map("rule A { match y = SCALE(x); require @by == 2, text(\"it scales by \", @by); y = "
             "Add(x, x); }",
-            {z});
+            {z, lone});
     EXPECT_FALSE(mapped.complete());
     EXPECT_EQ(fate(mapped, 0), "! it scales by 3");
     EXPECT_EQ(fate(mapped, 1), "! it reads what cannot be mapped");
