@@ -110,17 +110,32 @@ private:
     std::unordered_set<TensorId> forced_inputs_;
 };
 
-// The functions that ops of the graph call, and those that these call.
+// Does an op name a function in one of its attributes, as loops and choices of TensorFlow do?
+bool names(const Op& op, const std::string& function) {
+    return std::any_of(op.attributes.begin(), op.attributes.end(), [&](const Attribute& one) {
+        if (const auto* text = std::get_if<std::string>(&one.value)) {
+            return *text == function;
+        }
+        const auto* texts = std::get_if<std::vector<std::string>>(&one.value);
+        return texts != nullptr &&
+               std::find(texts->begin(), texts->end(), function) != texts->end();
+    });
+}
+
+// The functions that ops of the graph call or name, and those that these call.
 void add_functions(const Model& model, const Graph& graph, Model& part,
                    std::unordered_set<const Function*>& known) {
     if (model.functions.empty()) {
         return;
     }
+    const bool by_name = model.dialect == "tf";
     for (const auto id : graph.ops()) {
         const auto& op = graph.op(id);
         for (const auto& function : model.functions) {
-            if (function->name == op.type && function->domain == op.domain &&
-                function->overload == op.overload && known.insert(function.get()).second) {
+            const bool called = function->name == op.type && function->domain == op.domain &&
+                                function->overload == op.overload;
+            if ((called || (by_name && names(op, function->name))) &&
+                known.insert(function.get()).second) {
                 add_functions(model, function->body, part, known);
                 part.functions.push_back(function);
             }

@@ -15,7 +15,7 @@ HEAD = """# Ops by dialect
 
 What the rules of this build map, written by `tests/mapping/table.py` from `trocar rules show`. A rule with several ops stands for all of
 them together. *Tests* are run on engines of both dialects by `trocar rules check FROM TO`, where there are such engines; a rule without
-tests says why.
+tests says why. Ops with bodies (If, Loop, While, Case, cond) need no rule to become ONNX's If and Loop: [mapping](mapping.md).
 """
 
 

@@ -12,6 +12,8 @@ import numpy as np
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "formats" / "tensorflow"))
 import make as tf  # noqa: E402
 
+import tf_control  # noqa: E402
+
 TYPES = {"float32": 1, "float64": 2, "int32": 3, "uint8": 4, "int64": 9, "bool": 10, "float16": 19}
 
 
@@ -40,6 +42,7 @@ class C:
 class Cases:
     def __init__(self):
         self.nodes = []
+        self.functions = []
         self.inputs = {}
         self.outputs = []
 
@@ -61,7 +64,7 @@ class Cases:
             first = next((v for v in inputs if not isinstance(v, C)), inputs[0])
             T = TYPES[str((first.value if isinstance(first, C) else first).dtype)]
         if T is not False:
-            attrs["T"] = ("type", T)
+            attrs["T"] = T if isinstance(T, list) else ("type", T)
         told = {k: v for k, v in attrs.items() if not k.startswith("result")}
         self.nodes.append(tf.node(case, op, read, **told))
         for i in range(results):
@@ -87,7 +90,7 @@ class Cases:
         raise ValueError(op)
 
     def graph(self):
-        return tf.graph(self.nodes)
+        return tf.graph(self.nodes, self.functions)
 
 
 I32, I64, F32, BOOL = ("type", 3), ("type", 9), ("type", 1), ("type", 10)
@@ -258,6 +261,6 @@ def pictures(cases):
 
 def cases():
     made = Cases()
-    for part in (convolutions, products, elements, reductions, places, pictures):
+    for part in (convolutions, products, elements, reductions, places, pictures, tf_control.add):
         part(made)
     return made

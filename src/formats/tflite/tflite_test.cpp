@@ -448,6 +448,18 @@ INSTANTIATE_TEST_SUITE_P(All, TflitePackageModel,
                                            "face_full.tflite", "face_full_sparse.tflite",
                                            "face_short.tflite", "face_landmark.tflite",
                                            "iris_landmark.tflite"));
+INSTANTIATE_TEST_SUITE_P(
+    Mediapipe, TflitePackageModel,
+    ::testing::Values("mediapipe/face_detection_full_range_sparse.tflite",
+                      "mediapipe/face_detection_short_range.tflite",
+                      "mediapipe/face_landmark.tflite",
+                      "mediapipe/face_landmark_with_attention.tflite",
+                      "mediapipe/hand_landmark_full.tflite", "mediapipe/hand_landmark_lite.tflite",
+                      "mediapipe/hand_recrop.tflite", "mediapipe/iris_landmark.tflite",
+                      "mediapipe/palm_detection_full.tflite",
+                      "mediapipe/palm_detection_lite.tflite", "mediapipe/pose_detection.tflite",
+                      "mediapipe/pose_landmark_full.tflite", "mediapipe/selfie_segmentation.tflite",
+                      "mediapipe/selfie_segmentation_landscape.tflite"));
 
 }  // namespace
 }  // namespace trocar::tflite

@@ -50,6 +50,13 @@ def floats(*values):
     return struct.pack(f"<{len(values)}f", *values)
 
 
+def item(value):
+    """Of a list: "f" is the type of floats, pairs as for attributes."""
+    if isinstance(value, tuple):
+        return field(9, field(1, value[1])) if value[0] == "func" else field(6, value[1])
+    return field(6, FLOAT) if value == "f" else field(3, value)
+
+
 def attr(**values):
     """Attributes: type=…, shape=…, tensor=…, func=… as pairs (kind, value); others by their Python type."""
     kinds = {"type": 6, "shape": 7, "tensor": 8, "placeholder": 9}
@@ -66,7 +73,7 @@ def attr(**values):
         elif isinstance(value, float):
             data = field(4, value)
         elif isinstance(value, list):
-            data = field(1, b"".join(field(6, FLOAT) if i == "f" else field(3, i) for i in value))
+            data = field(1, b"".join(item(i) for i in value))
         else:
             data = field(2, value)
         out += field(5, entry(key, data))
@@ -123,10 +130,11 @@ def argument(name, dtype):
     return field(1, name) + field(3, dtype)
 
 
-def function(name, arguments, results, nodes):
-    """`arguments`: names of floats. `results`: names, and the values they return."""
-    signature = (field(1, name) + b"".join(field(2, argument(a, FLOAT)) for a in arguments) +
-                 b"".join(field(3, argument(r, BOOL if "go" in r else FLOAT)) for r in results))
+def function(name, arguments, results, nodes, types={}):
+    """`arguments`: names. `results`: names, and the values they return. `types` of those that are no floats."""
+    kind = lambda a: types.get(a, BOOL if "go" in a else FLOAT)
+    signature = (field(1, name) + b"".join(field(2, argument(a, kind(a))) for a in arguments) +
+                 b"".join(field(3, argument(r, kind(r))) for r in results))
     return (field(1, signature) + b"".join(field(3, n) for n in nodes) +
             b"".join(field(4, entry(r, value)) for r, value in results.items()))
 
