@@ -183,25 +183,15 @@ c10::IValue numbers_in(const at::Tensor& tensor) {
     return c10::List<std::int64_t>(std::vector<std::int64_t>(data, data + all.numel()));
 }
 
-c10::ScalarType element_type(const Element& element) {
-    const auto* held = element.value();
-    if (held != nullptr && held->value.isTensor() && held->value.toTensor().dim() > 0) {
-        return held->value.toTensor().scalar_type();
-    }
-    return static_cast<c10::ScalarType>(
-        element.argument.text != nullptr && std::strcmp(element.argument.text, "like") != 0
-            ? named(element_types, element.argument.text)
-            : element.integer());
-}
-
 c10::IValue one(const c10::TypePtr& type, const c10::TypePtr& real, const BridgeArgument& from) {
     const Element element{from, 0};
     switch (real->kind()) {
         case c10::TypeKind::ScalarTypeType:
             // "like": that of a tensor.
-            return from.text != nullptr && std::strcmp(from.text, "like") == 0
+            return from.text == nullptr ? element.integer()
+                   : std::strcmp(from.text, "like") == 0
                        ? static_cast<std::int64_t>(element.tensor().scalar_type())
-                       : static_cast<std::int64_t>(element_type(element));
+                       : named(element_types, from.text);
         case c10::TypeKind::MemoryFormatType:
             return from.text != nullptr ? named(memory_formats, from.text) : element.integer();
         case c10::TypeKind::LayoutType:
@@ -216,7 +206,7 @@ c10::IValue one(const c10::TypePtr& type, const c10::TypePtr& real, const Bridge
             return element.tensor();
         case c10::TypeKind::IntType:
         case c10::TypeKind::SymIntType:
-            return element.integer();
+            return from.text != nullptr ? named(element_types, from.text) : element.integer();
         case c10::TypeKind::FloatType:
         case c10::TypeKind::SymFloatType:
             return element.number();
@@ -337,7 +327,12 @@ const BridgeOp* find(const char* name, const char* overload) {
             }
             // TorchScript's own ops are written without one.
             const bool own = std::strncmp(name, "prim::", 6) == 0 && *overload == '\0';
-            return own && all.size() == 1 ? new BridgeOp{std::nullopt, all[0]} : nullptr;
+            for (const auto& one : all) {
+                if (own && (all.size() == 1 || one->schema().overload_name() == "Scalar")) {
+                    return new BridgeOp{std::nullopt, one};
+                }
+            }
+            return nullptr;
         },
         nullptr);
 }
@@ -511,7 +506,15 @@ const char* why() {
     return reason.c_str();
 }
 
+// Nothing is printed from here.
+class Silence final : public c10::WarningHandler {
+public:
+    void process(const c10::Warning& /*warning*/) override {}
+};
+
 void set_threads(int count) {
+    static Silence silence;
+    c10::WarningUtils::set_warning_handler(&silence);
     at::set_num_threads(count);
 }
 
