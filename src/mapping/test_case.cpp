@@ -170,7 +170,9 @@ private:
             const auto name = count > 1           ? fmt::format("{}_{}", place.name, i)
                               : place.name == "_" ? std::string()
                                                   : place.name;
-            const auto made = graph().add_tensor(name, Type::tensor(dtype));
+            // What an op of aten makes follows from what it reads; a run tells.
+            const bool open = file_.from == "aten" && given == nullptr;
+            const auto made = graph().add_tensor(name, open ? Type() : Type::tensor(dtype));
             if (given != nullptr) {
                 quantize(*given, made);
             }
