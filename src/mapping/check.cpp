@@ -9,6 +9,7 @@
 #include "trocar/engine.h"
 #include "trocar/error.h"
 #include "trocar/mapping.h"
+#include "util/aten_types.h"
 #include "util/elements.h"
 #include "util/text.h"
 
@@ -108,6 +109,19 @@ void set_types(Model& model, const std::vector<trocar::Value>& outputs) {
     }
 }
 
+// Is nothing of it against what was made?
+bool may_be(const Type& taken, const Type& made) {
+    if (taken.kind != Type::Kind::tensor) {
+        return taken.kind == Type::Kind::unknown;
+    }
+    if (taken.dtype != DType::undefined && taken.dtype != made.dtype) {
+        return false;
+    }
+    return !taken.dims ||
+           std::equal(taken.dims->begin(), taken.dims->end(), made.dims->begin(), made.dims->end(),
+                      [](const Dim& a, const Dim& b) { return a.value < 0 || a.value == b.value; });
+}
+
 // Where an engine cannot run a case, the case cannot be tried.
 struct Untried {
     std::string why;
@@ -144,6 +158,7 @@ private:
         std::vector<trocar::Value> expected;
         if (!lowers && !test.declined) {
             expected = run_source(model, inputs);
+            check_types(model, expected, result);
             set_types(model, expected);
         }
         auto mapped = map_model(model, file_.to, {.rules = options_.rules});
@@ -179,6 +194,23 @@ private:
                                      test.tolerance);
         }
         result.outcome = result.why.empty() ? Outcome::passed : Outcome::failed;
+    }
+
+    // Files of TorchScript have no types: those that are inferred must be the ones that are made.
+    void check_types(const Model& model, const std::vector<trocar::Value>& outputs,
+                     RuleCheck& result) const {
+        if (file_.from != "aten") {
+            return;
+        }
+        auto typed = clone(model);
+        infer_aten_types(typed.graph);
+        for (std::size_t i = 0; i < outputs.size(); ++i) {
+            const auto& taken = typed.graph.tensor(typed.graph.outputs()[i]).type;
+            if (outputs[i].is_tensor() && !may_be(taken, type_of(outputs[i]))) {
+                result.why = fmt::format("what it makes is taken for {}, and is {}",
+                                         type_text(taken), value_text(outputs[i]));
+            }
+        }
     }
 
     std::vector<trocar::Value> run_source(const Model& model,
