@@ -301,6 +301,16 @@ Types list_of(const Look& look) {
 }
 Types item_of(const Look& look) {
     const auto list = look.type(0);
+    if (look.slot("list[0]")) {  // one of these
+        auto made = list;
+        for (std::size_t i = 1; i < look.op.inputs.size() && look.slot("idx") != i; ++i) {
+            made = look.type(i) == made ? made
+                                        : tensor(look.dtype(i) == made.dtype ? made.dtype
+                                                                             : DType::undefined,
+                                                 std::nullopt);
+        }
+        return {made};
+    }
     return list.kind == Type::Kind::sequence && !list.element.empty()
                ? Types(look.op.outputs.size(), list.element[0])
                : Types();

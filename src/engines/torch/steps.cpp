@@ -17,6 +17,15 @@ std::shared_ptr<Graph> body_of(const Op& op, const char* name) {
     return graph == nullptr ? nullptr : *graph;
 }
 
+// Tuples, dictionaries and the like that nobody reads.
+bool is_idle(const Graph& graph, const Op& op) {
+    return op.domain == "prim" && op.type.ends_with("Construct") &&
+           std::all_of(op.outputs.begin(), op.outputs.end(), [&](TensorId id) {
+               return id == TensorId::none ||
+                      (graph.tensor(id).uses.empty() && !graph.tensor(id).is_output);
+           });
+}
+
 // With two numbers, or one.
 std::optional<std::int64_t> arithmetic(const std::string& type,
                                        const std::vector<std::int64_t>& n) {
@@ -61,7 +70,9 @@ Steps::Steps(const Exchange& exchange, const Graph& graph) : exchange_(exchange)
     inputs_.assign(graph.inputs().begin(), graph.inputs().end());
     outputs_.assign(graph.outputs().begin(), graph.outputs().end());
     for (const auto id : graph.ops()) {
-        add(graph, id);
+        if (!is_idle(graph, graph.op(id))) {
+            add(graph, id);
+        }
     }
     for (const auto id : graph.tensors()) {
         if (graph.tensor(id).constant) {

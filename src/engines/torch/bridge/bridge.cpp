@@ -235,6 +235,20 @@ c10::IValue one(const c10::TypePtr& type, const c10::TypePtr& real, const Bridge
 // What an optional tensor is in this version of torch.
 using OptionalTensor = decltype(std::declval<c10::IValue&>().toOptional<at::Tensor>());
 
+// Of a list of anything: tensors, unless there is a number among them.
+c10::TypePtr type_of_items(const BridgeArgument& from) {
+    bool tensors = from.count > 0;
+    bool real = false;
+    for (std::size_t i = 0; i < from.count; ++i) {
+        const Element element{from, i};
+        tensors = tensors && element.value() != nullptr && element.value()->value.isTensor();
+        real = real || element.is_real();
+    }
+    return tensors ? c10::TypePtr(c10::TensorType::get())
+           : real  ? c10::TypePtr(c10::FloatType::get())
+                   : c10::TypePtr(c10::IntType::get());
+}
+
 c10::IValue several(const c10::TypePtr& type, const BridgeArgument& from) {
     const auto fill = [&](auto list, auto get) {
         for (std::size_t i = 0; i < from.count; ++i) {
@@ -256,6 +270,8 @@ c10::IValue several(const c10::TypePtr& type, const BridgeArgument& from) {
             return fill(c10::List<double>(), [](const Element& e) { return e.number(); });
         case c10::TypeKind::BoolType:
             return fill(c10::List<bool>(), [](const Element& e) { return e.integer() != 0; });
+        case c10::TypeKind::VarType:
+            return several(type_of_items(from), from);
         default:
             refuse(std::string("a list of the type ") + type->str() + " cannot be given");
     }
@@ -509,12 +525,22 @@ const char* why() {
 // Nothing is printed from here.
 class Silence final : public c10::WarningHandler {
 public:
+#if TORCH_VERSION_MAJOR < 2
+    void process(const c10::SourceLocation& /*place*/, const std::string& /*text*/,
+                 const bool /*verbatim*/) override {}
+#else
     void process(const c10::Warning& /*warning*/) override {}
+#endif
 };
+#if TORCH_VERSION_MAJOR < 2
+namespace warnings = c10::Warning;
+#else
+namespace warnings = c10::WarningUtils;
+#endif
 
 void set_threads(int count) {
     static Silence silence;
-    c10::WarningUtils::set_warning_handler(&silence);
+    warnings::set_warning_handler(&silence);
     at::set_num_threads(count);
 }
 
