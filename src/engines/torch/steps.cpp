@@ -17,15 +17,6 @@ std::shared_ptr<Graph> body_of(const Op& op, const char* name) {
     return graph == nullptr ? nullptr : *graph;
 }
 
-// Tuples, dictionaries and the like that nobody reads.
-bool is_idle(const Graph& graph, const Op& op) {
-    return op.domain == "prim" && op.type.ends_with("Construct") &&
-           std::all_of(op.outputs.begin(), op.outputs.end(), [&](TensorId id) {
-               return id == TensorId::none ||
-                      (graph.tensor(id).uses.empty() && !graph.tensor(id).is_output);
-           });
-}
-
 // With two numbers, or one.
 std::optional<std::int64_t> arithmetic(const std::string& type,
                                        const std::vector<std::int64_t>& n) {
@@ -66,13 +57,12 @@ std::optional<std::int64_t> arithmetic(const std::string& type,
 
 }  // namespace
 
-Steps::Steps(const Exchange& exchange, const Graph& graph) : exchange_(exchange) {
+Steps::Steps(const Exchange& exchange, const Graph& graph, bool is_body)
+    : exchange_(exchange), is_body_(is_body) {
     inputs_.assign(graph.inputs().begin(), graph.inputs().end());
     outputs_.assign(graph.outputs().begin(), graph.outputs().end());
     for (const auto id : graph.ops()) {
-        if (!is_idle(graph, graph.op(id))) {
-            add(graph, id);
-        }
+        add(graph, id);
     }
     for (const auto id : graph.tensors()) {
         if (graph.tensor(id).constant) {
@@ -99,13 +89,17 @@ void Steps::add(const Graph& graph, OpId id) {
         const auto full = fmt::format("{}::{}", op.domain.empty() ? "aten" : op.domain, op.type);
         const auto& bridge = exchange_.bridge();
         step.op = bridge.find(full.c_str(), op.overload == "default" ? "" : op.overload.c_str());
-        if (step.op == nullptr) {
-            throw Error(Fault::unsupported,
-                        fmt::format("PyTorch has no op {}{}{}", full,
-                                    op.overload.empty() ? "" : ".", op.overload));
+        if (step.op != nullptr) {
+            changes_ = changes_ || bridge.changes_arguments(step.op);
+            step.arguments = arguments_of(op, bridge, step.op);
+        } else {
+            step.kind = Kind::missing;
+            step.text = fmt::format("PyTorch has no op {}{}{}", full, op.overload.empty() ? "" : ".",
+                                    op.overload);
+            if (!is_body_) {
+                throw Error(Fault::unsupported, step.text);
+            }
         }
-        changes_ = changes_ || bridge.changes_arguments(step.op);
-        step.arguments = arguments_of(op, bridge, step.op);
     }
     steps_.push_back(std::move(step));
 }
@@ -158,7 +152,7 @@ void Steps::add_bodies(const Graph& graph, const Op& op, Step& step,
                         fmt::format("{} '{}' has no body '{}'", op.type, op.name, name));
         }
         Body body;
-        body.steps = std::make_unique<Steps>(exchange_, *inner);
+        body.steps = std::make_unique<Steps>(exchange_, *inner, true);
         changes_ = changes_ || body.steps->changes();
         for (const auto id : inner->captured()) {
             if (const auto outer = graph.find_tensor(inner->tensor(id).name)) {
@@ -255,6 +249,8 @@ std::vector<Held> Steps::results_of(const Step& step, Values& values, bool copy)
             return {exchange_.nothing()};
         case Kind::raise:
             throw Error(Fault::engine, fmt::format("the model raises an error: {}", step.text));
+        case Kind::missing:
+            throw Error(Fault::unsupported, step.text);
         case Kind::choice:
             return choose(step, values, copy);
         case Kind::loop:

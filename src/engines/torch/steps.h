@@ -15,8 +15,9 @@ namespace trocar::libtorch {
 // A graph, op by op; the bodies of its ops are graphs again.
 class Steps {
 public:
-    // Throws Error(unsupported) for what PyTorch has no op for.
-    Steps(const Exchange& exchange, const Graph& graph);
+    // Throws Error(unsupported) for what PyTorch has no op for; in a body that is said when it is
+    // reached, which may never be.
+    Steps(const Exchange& exchange, const Graph& graph, bool is_body = false);
 
     // Does an op, here or in a body, write into its arguments?
     bool changes() const { return changes_; }
@@ -37,6 +38,7 @@ private:
         pass,        // its input
         nothing,     // what is never read
         raise,       // an error of the model's own
+        missing,     // there is no such operator
         choice,      // one of two bodies
         loop,        // a body, as often as it says
         repeat,      // a body as long as another one says
@@ -78,6 +80,7 @@ private:
     std::vector<Held> given(const Step& step, const Values& values, std::size_t from = 0) const;
 
     const Exchange& exchange_;
+    bool is_body_ = false;
     bool changes_ = false;
     std::vector<TensorId> inputs_;
     std::vector<TensorId> outputs_;
