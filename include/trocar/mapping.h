@@ -77,20 +77,29 @@ bool needs_types(const std::string& from, const std::string& to);
 // A rule tried on both sides: the ops it matches on an engine for the source's dialect, those it
 // makes on one for the target's.
 struct RuleCheck {
+    enum class Outcome { passed, failed, untried };
     std::string rule;
-    std::string what;  // "padding SAME, x f32[1,5,5,3]"
-    bool passed = false;
-    bool tried = true;      // false: the rule says why it cannot be
+    std::string what;  // "padding SAME, x f32[1, 5, 5, 3]"
+    Outcome outcome = Outcome::failed;
     double difference = 0;  // largest, relative to the largest element
     std::string why;        // it failed, or could not be tried
+};
+struct RuleChecks {
+    EngineInfo source;  // without a name where there is none for the dialect
+    EngineInfo target;
+    std::vector<RuleCheck> cases;
 };
 struct RuleCheckOptions {
     std::vector<std::filesystem::path> rules;
     std::string only;                 // the name of a rule; empty: all
     std::vector<std::string> search;  // folders in which engines are looked for
     std::uint64_t seed = 0;
+    // Engines for either dialect, "NAME[:PATH]"; empty: one that takes it, PyTorch for aten where it
+    // is there, ExecuTorch where rules map to aten.
+    std::string source;
+    std::string target;
 };
-std::vector<RuleCheck> check_rules(const std::string& from, const std::string& to,
-                                   const RuleCheckOptions& options);
+RuleChecks check_rules(const std::string& from, const std::string& to,
+                       const RuleCheckOptions& options);
 
 }  // namespace trocar

@@ -220,6 +220,10 @@ void set_type(OpSpec& op, const std::string& rule_type, const std::string& diale
     if (parts.front() == dialect) {
         op.type = parts[1];
         op.overload = parts.size() > 2 ? parts[2] : "";
+    } else if (dialect == "aten" && parts.size() == 3) {
+        op.domain = parts[0];
+        op.type = parts[1];
+        op.overload = parts[2];
     } else {
         op.domain = rule_type.substr(0, rule_type.size() - op.type.size() - 1);
     }

@@ -211,6 +211,12 @@ private:
                 expect(";");
                 continue;
             }
+            if (is_word("declined") && is(";", 1)) {
+                next();
+                next();
+                made.declined = true;
+                continue;
+            }
             made.fields.push_back(test_field());
         }
         return made;
@@ -218,6 +224,13 @@ private:
     TestField test_field() {
         TestField made;
         made.line = here().line;
+        if (take_word("as")) {
+            do {
+                made.types.push_back(name("the type of an op"));
+            } while (take("|"));
+            expect(";");
+            return made;
+        }
         if (!is("@")) {
             made.name = name("a tensor or an attribute");
         }
@@ -232,12 +245,9 @@ private:
         }
         expect(":");
         made.constant = take_word("constant");
-        made.dtype = name("an element type");
-        if (is("[")) {
-            do {
-                made.shapes.push_back(expression());
-            } while (take("|"));
-        }
+        do {
+            test_tensor(made);
+        } while (take("|"));
         if (take_word("scale")) {
             made.scale = expression();
         }
@@ -245,10 +255,29 @@ private:
             made.zero_point = expression();
         }
         if (take("=")) {
-            made.values.push_back(expression());
+            made.tensors.back().elements = expression();
         }
         expect(";");
         return made;
+    }
+
+    // "f32[2, 3]", "[2, 3]" of the type before it, "none"; with "= …" its elements.
+    void test_tensor(TestField& field) {
+        TestTensor made;
+        if (take_word("none")) {
+            made.absent = true;
+        } else if (!is("[") || field.tensors.empty()) {
+            made.dtype = name("an element type");
+        } else {
+            made.dtype = field.tensors.back().dtype;
+        }
+        if (!made.absent && is("[")) {
+            made.shape = expression();
+            if (take("=")) {
+                made.elements = expression();
+            }
+        }
+        field.tensors.push_back(std::move(made));
     }
 
     // --- Expressions ---

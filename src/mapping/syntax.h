@@ -69,21 +69,29 @@ struct Statement {
     Child reason;  // of `require`, nullptr: none
 };
 
-// One line of a test: what an input or an attribute is, in turn.
+// What a tensor of a test is, in one of the cases.
+struct TestTensor {
+    bool absent = false;  // an optional input that is not there
+    std::string dtype;
+    Child shape;     // nullptr: of an output
+    Child elements;  // nullptr: drawn at random
+};
+// One line of a test: what an input, an attribute or the op itself is, in turn.
 struct TestField {
     int line = 0;
-    std::string name;  // of a tensor, or "@attribute", "y@attribute"
+    std::string name;  // of a tensor, or "@attribute", "y@attribute"; "": the type of the last op
     bool constant = false;
-    std::string dtype;          // of a tensor
-    std::vector<Child> shapes;  // likewise, one per alternative
-    std::vector<Child> values;  // of an attribute: alternatives; of a tensor: its elements
-    Child scale;                // quantization of a tensor
+    std::vector<TestTensor> tensors;  // alternatives
+    std::vector<Child> values;        // of an attribute: alternatives
+    std::vector<std::string> types;   // of the op: alternatives
+    Child scale;                      // quantization of a tensor
     Child zero_point;
 };
 struct RuleTest {
     int line = 0;
     std::vector<TestField> fields;
     double tolerance = 1e-5;  // relative to the largest element
+    bool declined = false;    // the rule must not apply
 };
 
 struct Rule {

@@ -100,7 +100,7 @@ Types flattened(const Look& look) {
         auto end = look.op.integer("end_dim", -1);
         begin += begin < 0 ? rank : 0;
         end += end < 0 ? rank : 0;
-        dims = std::vector<Dim>();
+        dims = rank == 0 ? std::vector<Dim>{{1, {}}} : std::vector<Dim>();
         std::int64_t joined = 1;
         for (std::int64_t i = 0; i < rank; ++i) {
             const auto& dim = (*from)[static_cast<std::size_t>(i)];
@@ -179,8 +179,12 @@ Types joined(const Look& look) {
     std::int64_t sum = 0;
     for (std::size_t i = 0; i < look.op.inputs.size(); ++i) {
         const auto type = look.type(i);
-        made.dtype = made.dtype == DType::undefined ? type.dtype : made.dtype;
-        made.dims = made.dims ? made.dims : type.dims;
+        made.dtype = made.dtype == DType::undefined   ? type.dtype
+                     : type.dtype == DType::undefined ? made.dtype
+                                                      : promoted(made.dtype, false, type.dtype, false);
+        // A list of nothing counts for none, whatever the others look like.
+        const bool blank = made.dims && made.dims->size() == 1 && (*made.dims)[0].value == 0;
+        made.dims = made.dims && !blank ? made.dims : type.dims;
     }
     if (!made.dims) {
         return {made};

@@ -22,7 +22,8 @@ int width(DType dtype) {
            : is_float(dtype)           ? 2
                                        : 3;
 }
-// torch's promotion of element types: a tensor without dimensions gives way within its kind.
+}  // namespace
+
 DType promoted(DType a, bool a_scalar, DType b, bool b_scalar) {
     if (a == DType::undefined || b == DType::undefined || a == b) {
         return a == b ? a : DType::undefined;
@@ -33,8 +34,15 @@ DType promoted(DType a, bool a_scalar, DType b, bool b_scalar) {
     if (a_scalar != b_scalar) {
         return a_scalar ? b : a;
     }
+    // Neither of two types of one size holds the numbers of the other.
+    if (bits(a) == bits(b) && bits(a) < 32) {
+        return is_float(a) ? DType::f32 : DType::i16;
+    }
     return bits(a) >= bits(b) ? a : b;
 }
+
+namespace {
+
 bool is_scalar(const Type& type) {
     return type.dims && type.dims->empty();
 }
@@ -62,17 +70,43 @@ DType floated(DType dtype) {
     return dtype == DType::boolean || is_integer(dtype) ? DType::f32 : dtype;
 }
 
+DType named_type(const Look& look, DType otherwise) {
+    const auto name = look.op.text("dtype", "");
+    constexpr std::pair<std::string_view, DType> names[] = {
+        {"float32", DType::f32},   {"float64", DType::f64}, {"float16", DType::f16},
+        {"bfloat16", DType::bf16}, {"int64", DType::i64},   {"int32", DType::i32},
+        {"int16", DType::i16},     {"int8", DType::i8},     {"uint8", DType::u8},
+        {"bool", DType::boolean}};
+    for (const auto& [known, dtype] : names) {
+        if (name == known) {
+            return dtype;
+        }
+    }
+    if (name == "like") {
+        const auto slot = look.slot("dtype");
+        return slot ? look.dtype(*slot) : otherwise;
+    }
+    return name.empty() ? otherwise : DType::undefined;
+}
+
 Types same(const Look& look) {
     return {look.type(0)};
 }
 Types real(const Look& look) {
-    return {tensor(floated(look.dtype(0)), look.dims(0))};
+    return {tensor(named_type(look, floated(look.dtype(0))), look.dims(0))};
 }
 // A number beside a tensor makes it real where it is real itself.
 DType beside_number(const Look& look, const char* argument) {
     const auto* number = look.op.attribute(argument);
     const bool is_real = number != nullptr && std::holds_alternative<float>(number->value);
-    return is_real ? floated(look.dtype(0)) : look.dtype(0);
+    const bool counts = number != nullptr && std::holds_alternative<std::int64_t>(number->value);
+    return is_real                                            ? floated(look.dtype(0))
+           : counts && look.dtype(0) == DType::boolean ? DType::i64
+                                                              : look.dtype(0);
+}
+Types clamped(const Look& look) {
+    const bool low = beside_number(look, "min") != look.dtype(0);
+    return {tensor(beside_number(look, low ? "min" : "max"), look.dims(0))};
 }
 Types binary(const Look& look) {
     if (!look.has(1)) {
@@ -135,6 +169,8 @@ Types linear(const Look& look) {
     auto dims = x.dims;
     if (dims && !dims->empty() && w.dims && w.dims->size() == 2) {
         dims->back() = (*w.dims)[0];
+    } else if (dims && !dims->empty() && w.dims && w.dims->size() == 1) {
+        dims->pop_back();
     }
     return {tensor(x.dtype != DType::undefined ? x.dtype : w.dtype, std::move(dims))};
 }
@@ -162,6 +198,9 @@ Types embedding(const Look& look) {
     return {tensor(table.dtype, std::move(dims))};
 }
 Types reduced(const Look& look) {
+    if (look.op.overload == "other") {  // the larger one of two
+        return binary(look);
+    }
     auto made = look.type(0);
     const auto& type = look.op.type;
     if (type == "argmax" || type == "argmin") {
@@ -172,13 +211,17 @@ Types reduced(const Look& look) {
     } else if (type == "any" || type == "all") {
         made.dtype = DType::boolean;
     }
+    made.dtype = named_type(look, made.dtype);
     auto axes = look.op.integers("dim");
     if (const auto* one = look.op.attribute("dim");
         one != nullptr && std::holds_alternative<std::int64_t>(one->value)) {
         axes = {std::get<std::int64_t>(one->value)};
     }
     if (look.op.attribute("dim") == nullptr || axes.empty()) {
-        made.dims = std::vector<Dim>();
+        const bool kept = look.op.integer("keepdim", 0) != 0;
+        made.dims = !kept       ? Dims(std::vector<Dim>())
+                    : made.dims ? Dims(std::vector<Dim>(made.dims->size(), Dim{1, {}}))
+                                : std::nullopt;
     } else if (made.dims) {
         const auto rank = static_cast<std::int64_t>(made.dims->size());
         std::vector<Dim> left;
@@ -195,24 +238,6 @@ Types reduced(const Look& look) {
         made.dims = std::move(left);
     }
     return {made, tensor(DType::i64, made.dims)};
-}
-DType named_type(const Look& look, DType otherwise) {
-    const auto name = look.op.text("dtype", "");
-    constexpr std::pair<std::string_view, DType> names[] = {
-        {"float32", DType::f32},   {"float64", DType::f64}, {"float16", DType::f16},
-        {"bfloat16", DType::bf16}, {"int64", DType::i64},   {"int32", DType::i32},
-        {"int16", DType::i16},     {"int8", DType::i8},     {"uint8", DType::u8},
-        {"bool", DType::boolean}};
-    for (const auto& [known, dtype] : names) {
-        if (name == known) {
-            return dtype;
-        }
-    }
-    if (name == "like") {
-        const auto slot = look.slot("dtype");
-        return slot ? look.dtype(*slot) : otherwise;
-    }
-    return name.empty() ? otherwise : DType::undefined;
 }
 Types converted(const Look& look) {
     const auto other = look.op.overload == "other" && look.has(1) ? look.dtype(1) : look.dtype(0);
@@ -276,6 +301,16 @@ Types list_of(const Look& look) {
 }
 Types item_of(const Look& look) {
     const auto list = look.type(0);
+    if (look.slot("list[0]")) {  // one of these
+        auto made = list;
+        for (std::size_t i = 1; i < look.op.inputs.size() && look.slot("idx") != i; ++i) {
+            made = look.type(i) == made ? made
+                                        : tensor(look.dtype(i) == made.dtype ? made.dtype
+                                                                             : DType::undefined,
+                                                 std::nullopt);
+        }
+        return {made};
+    }
     return list.kind == Type::Kind::sequence && !list.element.empty()
                ? Types(look.op.outputs.size(), list.element[0])
                : Types();
@@ -318,9 +353,6 @@ const std::unordered_map<std::string_view, TypeRule>& rules() {
                    "celu",
                    "mish",
                    "prelu",
-                   "clamp",
-                   "clamp_min",
-                   "clamp_max",
                    "abs",
                    "neg",
                    "floor",
@@ -368,6 +400,7 @@ const std::unordered_map<std::string_view, TypeRule>& rules() {
         add(binary,
             {"add", "sub", "rsub", "mul", "maximum", "minimum", "pow", "remainder", "fmod",
              "floor_divide", "bitwise_and", "bitwise_or", "bitwise_xor", "__and__", "__or__"});
+        add(clamped, {"clamp", "clamp_min", "clamp_max"});
         add(divided, {"div", "true_divide", "atan2"});
         add(compared, {"eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or",
                        "logical_xor", "logical_not", "isnan", "isinf"});

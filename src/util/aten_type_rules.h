@@ -52,6 +52,8 @@ TypeRule type_rule(std::string_view name);
 bool keeps_element_type(std::string_view name);
 
 Type tensor(DType dtype, Dims dims);
+// torch's promotion of element types: a tensor without dimensions gives way within its kind.
+DType promoted(DType a, bool a_scalar, DType b, bool b_scalar);
 Dims unknown_dims(std::size_t rank);
 
 // --- aten_shapes.cpp: ops that move elements.

@@ -3,10 +3,12 @@
 
     torchscript.py TROCAR MODELS
 
-Each .pt in tests/formats/torchscript whose outputs torch has computed (NAME.npz) is run on ONNX Runtime, as it is and converted.
+Each .pt in tests/formats/torchscript whose outputs torch has computed (NAME.npz) is run on ONNX Runtime, as it is and converted, and on
+PyTorch where Trocar was built with it.
 MODELS is the folder with models of packages: silero_vad.jit is compared with silero_vad.onnx, weights and outputs.
 """
 
+import json
 import pathlib
 import subprocess
 import sys
@@ -39,8 +41,13 @@ def off(a, b):
     return float(np.max(np.abs(a - b)) / max(np.max(np.abs(b)), 1e-30)) if a.size else 0.0
 
 
-def example(path, scratch):
-    """The largest difference from torch, converted and as it is."""
+def has_torch():
+    engines = json.loads(trocar("engines", "--json"))["tables"]["engines"]
+    return any(one["name"] == "torch" and one["available"] for one in engines)
+
+
+def example(path, scratch, engines):
+    """The largest difference from torch, converted and as it is, on each engine."""
     expected = np.load(path.with_suffix(".npz"))
     outputs = [expected[f"out{i}"] for i in range(len(expected.files)) if f"out{i}" in expected.files]
     trocar("convert", path, scratch / "m.onnx")
@@ -51,10 +58,19 @@ def example(path, scratch):
     for name, value in inputs.items():
         np.save(scratch / f"{name}.npy", value)
         words += ["-i", f"{name}={scratch / f'{name}.npy'}"]
-    trocar("run", path, *words, "-o", scratch / "out", "-q")
     names = [one.name for one in run.get_outputs()][:len(outputs)]
-    direct = [np.load(scratch / "out" / f"{name.replace('/', '_')}.npy") for name in names]
-    return max(off(a, b) for a, b in zip(made, outputs)), max(off(a, b) for a, b in zip(direct, outputs))
+    found = {"converted": max(off(a, b) for a, b in zip(made, outputs))}
+    for engine in engines:
+        try:
+            trocar("run", path, *words, "-o", scratch / engine, "-q", "--engine", engine)
+        except RuntimeError as error:
+            if engine != "torch" or "PyTorch has no op" not in str(error):
+                raise
+            print(f"     {path.name}: this PyTorch is older than it: {str(error).strip().splitlines()[-1]}")
+            continue
+        direct = [np.load(scratch / engine / f"{name.replace('/', '_')}.npy") for name in names]
+        found[f"on {engine}"] = max(off(a, b) for a, b in zip(direct, outputs))
+    return found
 
 
 def silero(models, scratch):
@@ -108,6 +124,7 @@ def silero_weights(models, scratch):
 def main():
     models = pathlib.Path(sys.argv[2])
     failed = 0
+    engines = ["onnxruntime", *(["torch"] if has_torch() else [])]
     for path in sorted(HERE.glob("*.npz")):
         model = path.with_suffix(".pt")
         with tempfile.TemporaryDirectory() as name:
@@ -117,8 +134,9 @@ def main():
                     said = trocar("convert", model, scratch / "m.onnx", "--json", wanted=1)
                     good, text = REFUSED[model.stem] in said, "refused"
                 else:
-                    converted, direct = example(model, scratch)
-                    good, text = max(converted, direct) < TOLERANCE, f"{converted:.1e} converted, {direct:.1e} as it is"
+                    found = example(model, scratch, engines)
+                    good = max(found.values()) < TOLERANCE
+                    text = ", ".join(f"{worst:.1e} {how}" for how, worst in found.items())
             except (RuntimeError, AssertionError, OSError) as error:
                 good, text = False, str(error)
             print(f"{'ok  ' if good else 'FAIL'} {model.name:20} {text}")

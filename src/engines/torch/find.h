@@ -5,7 +5,8 @@
 namespace trocar::libtorch {
 
 inline constexpr const char* build_hint =
-    "build Trocar with -DTROCAR_TORCH=PATH, the folder of the Python package torch";
+    "build Trocar with -DTROCAR_TORCH=PATH, the folder of the Python package torch, or with "
+    "libtorch-dev of the system";
 
 // The library of torch that the bridge was compiled with; empty: this build has no bridge.
 std::string torch_library();

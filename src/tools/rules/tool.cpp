@@ -18,6 +18,8 @@ struct Options {
     std::string to;
     std::vector<std::string> rules;
     std::string rule;
+    std::string source;
+    std::string target;
 };
 
 Report list(Context&) {
@@ -69,44 +71,59 @@ Report check(const Options& options, Context& context) {
     how.only = options.rule;
     how.search = context.engine_options().search;
     how.seed = context.seed();
+    how.source = options.source;
+    how.target = options.target;
     const auto checks = check_rules(options.from, options.to, how);
-    if (checks.empty()) {
+    if (checks.cases.empty()) {
         throw Error(Fault::usage, fmt::format("there is no rule '{}'", options.rule));
     }
     Report report;
     report.tool = "rules check";
-    Table table{.key = "checks",
-                .title = "Rules that fail",
-                .columns = {{.key = "rule", .title = "Rule"},
-                            {.key = "case", .title = "Case"},
-                            {.key = "why", .title = "Why"}},
-                .rows = {},
-                .note = {}};
-    std::size_t failed = 0;
-    std::size_t untried = 0;
+    const auto table_of = [](const char* key, const char* title) {
+        return Table{.key = key,
+                     .title = title,
+                     .columns = {{.key = "rule", .title = "Rule"},
+                                 {.key = "case", .title = "Case"},
+                                 {.key = "why", .title = "Why"}},
+                     .rows = {},
+                     .note = {}};
+    };
+    auto failed = table_of("checks", "Rules that fail");
+    auto untried = table_of("untried", "Cannot be tried");
     double worst = 0;
-    for (const auto& one : checks) {
-        untried += one.passed && !one.tried ? 1 : 0;
+    for (const auto& one : checks.cases) {
         worst = std::max(worst, one.difference);
-        if (!one.passed) {
-            ++failed;
-            table.rows.push_back({.cells = {one.rule, one.what, one.why}});
+        if (one.outcome != RuleCheck::Outcome::passed) {
+            auto& into = one.outcome == RuleCheck::Outcome::failed ? failed : untried;
+            into.rows.push_back({.cells = {one.rule, one.what, one.why}});
         }
     }
     Section section{.key = "rules", .title = "Rules tried on both sides", .scalars = {}};
-    section.scalars.push_back({"cases", "Cases", std::uint64_t{checks.size()}, Show::count, ""});
-    section.scalars.push_back(
-        {"passed", "Passed", std::uint64_t{checks.size() - failed - untried}, Show::count, ""});
-    if (untried > 0) {
-        section.scalars.push_back(
-            {"untried", "Cannot be tried", std::uint64_t{untried}, Show::count, ""});
+    const auto engine = [&](const char* key, const char* title, const EngineInfo& info) {
+        if (!info.name.empty()) {
+            section.scalars.push_back({key, title, Cell(fmt::format("{} {}", info.name, info.version)),
+                                       Show::plain, ""});
+        }
+    };
+    engine("source", "Source", checks.source);
+    engine("target", "Target", checks.target);
+    const auto count = [&](const char* key, const char* title, std::size_t number) {
+        section.scalars.push_back({key, title, std::uint64_t{number}, Show::count, ""});
+    };
+    count("cases", "Cases", checks.cases.size());
+    count("passed", "Passed", checks.cases.size() - failed.rows.size() - untried.rows.size());
+    if (!untried.rows.empty()) {
+        count("untried", "Cannot be tried", untried.rows.size());
     }
     section.scalars.push_back({"difference", "Largest difference", worst, Show::plain,
                                "relative to the largest element"});
     report.sections.push_back(std::move(section));
-    if (failed > 0) {
+    if (!untried.rows.empty()) {
+        report.tables.push_back(std::move(untried));
+    }
+    if (!failed.rows.empty()) {
         report.verdict = false;
-        report.tables.push_back(std::move(table));
+        report.tables.push_back(std::move(failed));
     }
     return report;
 }
@@ -131,6 +148,8 @@ std::function<Report(Context&)> bind_check(Args& args) {
     args.positional(options->to, "TO", "Dialect of the ops that they make");
     args.option("--rules", options->rules, "FILE", "Further rules, which are tried too");
     args.option("--rule", options->rule, "NAME", "Only the rule of that name");
+    args.option("--source", options->source, "ENGINE", "Engine for the dialect FROM");
+    args.option("--target", options->target, "ENGINE", "Engine for the dialect TO");
     args.example("trocar rules check tflite onnx",
                  "Run the test of every rule on an engine for either dialect");
     return [options](Context& context) { return check(*options, context); };

@@ -100,6 +100,27 @@ class Control(nn.Module):
         return torch.stack(rows) + self.bias, named["all"]
 
 
+class Lists(nn.Module):
+    """Lists of tensors and of numbers: put together, taken apart, asked for an item that only a run knows, and an error."""
+
+    def forward(self, x, n: int):
+        if n > 5:
+            raise ValueError("there are too many")
+        parts = [x, x * 2, x + n]
+        picked = parts[n % len(parts)]
+        first, second = x.split(2)
+        rows: List[torch.Tensor] = []
+        i = 0
+        while i < len(parts) and i <= n:
+            rows.append(parts[i] * float(i))
+            i += 1
+        sizes = [x.size(0), n, i]
+        total = sizes[n % 3] + sizes[-1] // 2
+        if len(rows) == 2:
+            picked = picked - rows[-1]
+        return picked + torch.stack(rows).sum(0), first - second, torch.cat(rows), torch.full([total, sizes[1]], 0.5)
+
+
 class Pair(NamedTuple):
     left: torch.Tensor
     right: torch.Tensor
@@ -181,6 +202,7 @@ def main():
     keep("control", torch.jit.script(Control().eval()), (torch.randn(3, 4), 2))
     keep("state", torch.jit.script(State().eval()), (torch.randn(2, 3),))
     keep("writes", torch.jit.script(Writes().eval()), (torch.randn(2, 3),))
+    keep("lists", torch.jit.script(Lists().eval()), (torch.randn(4, 3), 2))
     torch.save({"weight": torch.zeros(2)}, HERE / "dict.pt")
 
 

@@ -8,12 +8,14 @@
 #include <executorch/runtime/platform/runtime.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 // Not in the headers of the wheel.
@@ -52,6 +54,32 @@ void keep_message(et_timestamp_t, et_pal_log_level_t level, const char*, const c
                   const char* message, std::size_t length) {
     if (level == kError || level == kFatal) {
         note({message, length});
+    }
+}
+
+// ExecuTorch ends the process where a kernel is given what it does not take. Inside of `guarded` that is an error like any
+// other; elsewhere, as on threads of its own, the process ends as before.
+struct Aborted {};
+thread_local bool is_guarded = false;
+
+void stop() {
+    if (is_guarded) {
+        throw Aborted{};
+    }
+    std::abort();
+}
+
+template <class F>
+auto guarded(F work, decltype(work()) otherwise) -> decltype(work()) {
+    const bool before = std::exchange(is_guarded, true);
+    try {
+        auto result = work();
+        is_guarded = before;
+        return result;
+    } catch (const Aborted&) {
+        is_guarded = before;
+        note("a kernel is given what it does not take");
+        return otherwise;
     }
 }
 
@@ -247,9 +275,13 @@ int set_input(BridgeProgram* program, std::size_t number, const BridgeTensor* gi
 int run(BridgeProgram* program) {
     reason().clear();
     program->tracer.events.clear();
-    const auto error = program->method->execute();
-    program->scratch.reset();
-    return failed(error, "running it") ? 1 : 0;
+    return guarded(
+        [&] {
+            const auto error = program->method->execute();
+            program->scratch.reset();
+            return failed(error, "running it") ? 1 : 0;
+        },
+        1);
 }
 
 int output(BridgeProgram* program, std::size_t number, BridgeTensor* made) {
@@ -318,7 +350,9 @@ const Bridge bridge{bridge_version, load,   release, input_count, output_count, 
 extern "C" __attribute__((visibility("default"))) const Bridge* trocar_executorch_bridge() {
     static std::once_flag once;
     std::call_once(once, [] {
-        et::register_pal(et::PalImpl::create(keep_message, __FILE__));
+        auto platform = et::PalImpl::create(keep_message, __FILE__);
+        platform.abort = stop;
+        et::register_pal(platform);
         et::runtime_init();
     });
     return &bridge;

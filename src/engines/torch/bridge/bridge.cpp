@@ -3,19 +3,31 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <torch/csrc/jit/runtime/operator.h>
 #include <torch/version.h>
 
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+// What came with later versions of torch 2.
+#define TROCAR_TORCH_UNSIGNED (TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 3))
+
 namespace trocar::libtorch {
 
+// One of the dispatcher's, or one that only TorchScript has: numbers and lists.
 struct BridgeOp {
-    c10::OperatorHandle handle;
+    std::optional<c10::OperatorHandle> handle;
+    std::shared_ptr<torch::jit::Operator> scripted;
+
+    const c10::FunctionSchema& schema() const {
+        return handle ? handle->schema() : scripted->schema();
+    }
 };
 struct BridgeValue {
     c10::IValue value;
@@ -57,9 +69,11 @@ constexpr std::pair<const char*, c10::ScalarType> element_types[] = {
     {"complex128", c10::ScalarType::ComplexDouble},
     {"bool", c10::ScalarType::Bool},
     {"bfloat16", c10::ScalarType::BFloat16},
+#if TROCAR_TORCH_UNSIGNED
     {"uint16", c10::ScalarType::UInt16},
     {"uint32", c10::ScalarType::UInt32},
     {"uint64", c10::ScalarType::UInt64},
+#endif
 };
 constexpr std::pair<const char*, c10::MemoryFormat> memory_formats[] = {
     {"contiguous_format", c10::MemoryFormat::Contiguous},
@@ -122,19 +136,62 @@ struct Element {
         if (held != nullptr && held->value.isTensor()) {
             return held->value.toTensor();
         }
-        return is_real() ? at::scalar_tensor(number(), at::kDouble)
-                         : at::scalar_tensor(integer(), at::kLong);
+        // A number gives way to the element type of the tensors beside it.
+        auto made = held != nullptr && held->value.isBool()
+                        ? at::scalar_tensor(held->value.toBool(), at::kBool)
+                    : is_real() ? at::scalar_tensor(number(), at::kDouble)
+                                : at::scalar_tensor(integer(), at::kLong);
+        made.unsafeGetTensorImpl()->set_wrapped_number(true);
+        return made;
     }
     std::int64_t missing() const {
         refuse(std::string("the argument '") + argument.name + "' has no number");
     }
 };
 
+// A number as it is: of the kind that it has.
+c10::IValue plain_number(const c10::IValue& value) {
+    if (!value.isTensor()) {
+        return value;
+    }
+    const auto tensor = value.toTensor();
+    return tensor.scalar_type() == at::kBool  ? c10::IValue(tensor.item<bool>())
+           : tensor.is_floating_point()       ? c10::IValue(tensor.item<double>())
+                                              : c10::IValue(tensor.item<std::int64_t>());
+}
+
+// A list of the numbers that a tensor of one dimension holds.
+c10::IValue numbers_in(const at::Tensor& tensor) {
+    if (tensor.dim() != 1) {
+        refuse("a list of numbers has one dimension");
+    }
+    const auto flat = tensor.contiguous();
+    if (tensor.is_floating_point()) {
+        const auto all = flat.to(at::kDouble);
+        const auto* data = all.data_ptr<double>();
+        return c10::List<double>(std::vector<double>(data, data + all.numel()));
+    }
+    const auto all = flat.to(at::kLong);
+    const auto* data = all.data_ptr<std::int64_t>();
+    if (tensor.scalar_type() == at::kBool) {
+        c10::List<bool> truths;
+        for (std::int64_t i = 0; i < all.numel(); ++i) {
+            truths.push_back(data[i] != 0);
+        }
+        return truths;
+    }
+    return c10::List<std::int64_t>(std::vector<std::int64_t>(data, data + all.numel()));
+}
+
 c10::IValue one(const c10::TypePtr& type, const c10::TypePtr& real, const BridgeArgument& from) {
     const Element element{from, 0};
     switch (real->kind()) {
         case c10::TypeKind::ScalarTypeType:
-            return from.text != nullptr ? named(element_types, from.text) : element.integer();
+            // "like": that of a tensor.
+            return from.text == nullptr ? element.integer()
+                   : std::strcmp(from.text, "like") == 0
+                       ? static_cast<std::int64_t>(element.tensor().scalar_type())
+                       : named(element_types, from.text);
         case c10::TypeKind::MemoryFormatType:
             return from.text != nullptr ? named(memory_formats, from.text) : element.integer();
         case c10::TypeKind::LayoutType:
@@ -149,21 +206,47 @@ c10::IValue one(const c10::TypePtr& type, const c10::TypePtr& real, const Bridge
             return element.tensor();
         case c10::TypeKind::IntType:
         case c10::TypeKind::SymIntType:
-            return element.integer();
+            return from.text != nullptr ? named(element_types, from.text) : element.integer();
         case c10::TypeKind::FloatType:
         case c10::TypeKind::SymFloatType:
             return element.number();
         case c10::TypeKind::BoolType:
-        case c10::TypeKind::SymBoolType:
             return element.integer() != 0;
         case c10::TypeKind::NumberType:
-            return element.is_real() ? c10::IValue(element.number())
-                                     : c10::IValue(element.integer());
+            return element.value() != nullptr ? plain_number(element.value()->value)
+                   : element.is_real()        ? c10::IValue(element.number())
+                                              : c10::IValue(element.integer());
         case c10::TypeKind::StringType:
             return std::string(from.text != nullptr ? from.text : "");
+        case c10::TypeKind::VarType:
+        case c10::TypeKind::AnyType:
+            return element.value() != nullptr ? element.value()->value
+                   : element.is_real()        ? c10::IValue(element.number())
+                                              : c10::IValue(element.integer());
         default:
-            refuse(std::string("an argument of the type ") + type->str() + " cannot be given");
+            break;
     }
+    if (type->str() == "SymBool") {
+        return element.integer() != 0;
+    }
+    refuse(std::string("an argument of the type ") + type->str() + " cannot be given");
+}
+
+// What an optional tensor is in this version of torch.
+using OptionalTensor = decltype(std::declval<c10::IValue&>().toOptional<at::Tensor>());
+
+// Of a list of anything: tensors, unless there is a number among them.
+c10::TypePtr type_of_items(const BridgeArgument& from) {
+    bool tensors = from.count > 0;
+    bool real = false;
+    for (std::size_t i = 0; i < from.count; ++i) {
+        const Element element{from, i};
+        tensors = tensors && element.value() != nullptr && element.value()->value.isTensor();
+        real = real || element.is_real();
+    }
+    return tensors ? c10::TypePtr(c10::TensorType::get())
+           : real  ? c10::TypePtr(c10::FloatType::get())
+                   : c10::TypePtr(c10::IntType::get());
 }
 
 c10::IValue several(const c10::TypePtr& type, const BridgeArgument& from) {
@@ -177,8 +260,8 @@ c10::IValue several(const c10::TypePtr& type, const BridgeArgument& from) {
         case c10::TypeKind::TensorType:
             return fill(c10::List<at::Tensor>(), [](const Element& e) { return e.tensor(); });
         case c10::TypeKind::OptionalType:
-            return fill(c10::List<std::optional<at::Tensor>>(), [](const Element& e) {
-                return e.value() != nullptr ? std::optional(e.tensor()) : std::nullopt;
+            return fill(c10::List<OptionalTensor>(), [](const Element& e) {
+                return e.value() != nullptr ? OptionalTensor(e.tensor()) : OptionalTensor();
             });
         case c10::TypeKind::IntType:
         case c10::TypeKind::SymIntType:
@@ -187,9 +270,27 @@ c10::IValue several(const c10::TypePtr& type, const BridgeArgument& from) {
             return fill(c10::List<double>(), [](const Element& e) { return e.number(); });
         case c10::TypeKind::BoolType:
             return fill(c10::List<bool>(), [](const Element& e) { return e.integer() != 0; });
+        case c10::TypeKind::VarType:
+            return several(type_of_items(from), from);
         default:
             refuse(std::string("a list of the type ") + type->str() + " cannot be given");
     }
+}
+
+// A single value that is the whole list; none where it is one of its elements.
+c10::IValue whole_list(const c10::TypePtr& element, const BridgeArgument& from) {
+    const auto* held = from.count == 1 && from.values != nullptr ? from.values[0] : nullptr;
+    if (held == nullptr) {
+        return {};
+    }
+    if (held->value.isList()) {
+        return held->value;
+    }
+    const bool tensors = element->kind() == c10::TypeKind::TensorType ||
+                         element->kind() == c10::TypeKind::OptionalType;
+    return !tensors && held->value.isTensor() && held->value.toTensor().dim() == 1
+               ? numbers_in(held->value.toTensor())
+               : c10::IValue();
 }
 
 c10::IValue argument(const c10::Argument& wanted, const BridgeArgument* from) {
@@ -212,6 +313,9 @@ c10::IValue argument(const c10::Argument& wanted, const BridgeArgument* from) {
     }
     if (const auto list = type->cast<c10::ListType>()) {
         auto element = list->getElementType();
+        if (auto whole = whole_list(element, *from); !whole.isNone()) {
+            return whole;
+        }
         // One number stands for all of a list of fixed length.
         if (from->count == 1 && wanted.N() && *wanted.N() > 1 && from->values == nullptr) {
             return c10::IValue(c10::List<std::int64_t>(std::vector<std::int64_t>(
@@ -228,13 +332,48 @@ const BridgeOp* find(const char* name, const char* overload) {
     return guarded(
         [&]() -> const BridgeOp* {
             const auto found = c10::Dispatcher::singleton().findSchema({name, overload});
-            return found ? new BridgeOp{*found} : nullptr;  // kept: there are only so many
+            if (found) {
+                return new BridgeOp{*found, nullptr};  // kept: there are only so many
+            }
+            const auto all = torch::jit::getAllOperatorsFor(c10::Symbol::fromQualString(name));
+            for (const auto& one : all) {
+                if (one->schema().overload_name() == overload) {
+                    return new BridgeOp{std::nullopt, one};
+                }
+            }
+            // TorchScript's own ops are written without one.
+            const bool own = std::strncmp(name, "prim::", 6) == 0 && *overload == '\0';
+            for (const auto& one : all) {
+                if (own && (all.size() == 1 || one->schema().overload_name() == "Scalar")) {
+                    return new BridgeOp{std::nullopt, one};
+                }
+            }
+            return nullptr;
         },
         nullptr);
 }
 
 bool changes_arguments(const BridgeOp* op) {
-    return op->handle.schema().is_mutable();
+    return op->schema().is_mutable();
+}
+
+BridgeKind parameter_kind(c10::TypePtr type) {
+    if (const auto optional = type->cast<c10::OptionalType>()) {
+        type = optional->getElementType();
+    }
+    if (const auto list = type->cast<c10::ListType>()) {
+        const auto element = list->getElementType()->str();
+        return element == "Tensor" || element == "Tensor?" || element == "Optional[Tensor]"
+                   ? BridgeKind::tensors
+                   : BridgeKind::other;
+    }
+    return type->kind() == c10::TypeKind::TensorType ? BridgeKind::tensor : BridgeKind::other;
+}
+
+void parameters(const BridgeOp* op, void (*take)(void*, const BridgeParameter&), void* into) {
+    for (const auto& one : op->schema().arguments()) {
+        take(into, {one.name().c_str(), parameter_kind(one.type()), !one.default_value()});
+    }
 }
 
 BridgeValue* tensor(const BridgeTensor* from, bool copy) {
@@ -257,64 +396,122 @@ void release(BridgeValue* value) {
     delete value;
 }
 
-void give(const c10::IValue& result, void (*take)(void*, BridgeValue*), void* into) {
-    if (result.isTensorList()) {
-        for (const auto& one : result.toTensorVector()) {
-            take(into, new BridgeValue{one});
-        }
-    } else if (result.isList()) {
-        for (const auto& one : result.toListRef()) {
-            take(into, new BridgeValue{one});
-        }
-    } else {
-        take(into, new BridgeValue{result});
-    }
+BridgeValue* nothing() {
+    return new BridgeValue{c10::IValue()};
 }
 
-bool call(const BridgeOp* op, const BridgeArgument* arguments, std::size_t count,
-          void (*take)(void* into, BridgeValue* result), void* into) {
+BridgeValue* list(const BridgeValue* const* values, std::size_t count, bool tensors) {
+    return guarded(
+        [&]() -> BridgeValue* {
+            BridgeArgument from;
+            from.name = "items";
+            from.count = count;
+            from.values = values;
+            if (tensors) {
+                return new BridgeValue{several(c10::TensorType::get(), from)};
+            }
+            const auto first = count > 0 ? plain_number(values[0]->value) : c10::IValue();
+            const c10::TypePtr type = first.isDouble() ? c10::TypePtr(c10::FloatType::get())
+                                      : first.isBool() ? c10::TypePtr(c10::BoolType::get())
+                                                       : c10::TypePtr(c10::IntType::get());
+            return new BridgeValue{several(type, from)};
+        },
+        nullptr);
+}
+
+BridgeKind kind(const BridgeValue* value) {
+    const auto& held = value->value;
+    return held.isTensor()                                          ? BridgeKind::tensor
+           : held.isNone()                                          ? BridgeKind::nothing
+           : held.isInt() || held.isDouble() || held.isBool()       ? BridgeKind::number
+           : held.isTensorList()                                    ? BridgeKind::tensors
+           : held.isIntList() || held.isDoubleList() || held.isBoolList() ? BridgeKind::numbers
+                                                                    : BridgeKind::other;
+}
+
+bool call(const BridgeOp* op, const BridgeArgument* arguments, std::size_t count, BridgeTake take,
+          void* into) {
     return guarded(
         [&] {
-            const c10::InferenceMode no_gradients(false);
             const at::NoGradGuard guard;
             std::vector<c10::IValue> stack;
-            for (const auto& wanted : op->handle.schema().arguments()) {
+            for (const auto& wanted : op->schema().arguments()) {
                 const auto* const end = arguments + count;
                 const auto* const given = std::find_if(
                     arguments, end,
                     [&](const BridgeArgument& one) { return wanted.name() == one.name; });
                 stack.push_back(argument(wanted, given != end ? given : nullptr));
             }
-            op->handle.callBoxed(stack);
+            if (op->handle) {
+                op->handle->callBoxed(stack);
+            } else {
+                op->scripted->getOperation()(stack);
+            }
             for (const auto& result : stack) {
-                give(result, take, into);
+                take(into, new BridgeValue{result});
             }
             return true;
         },
         false);
 }
 
+bool items(const BridgeValue* value, BridgeTake take, void* into) {
+    return guarded(
+        [&] {
+            const auto& held = value->value;
+            if (!held.isList() && !(held.isTensor() && held.toTensor().dim() == 1)) {
+                refuse("it is no list but " + held.tagKind());
+            }
+            const auto all = held.isList() ? held : numbers_in(held.toTensor());
+            for (const auto& one : all.toListRef()) {
+                take(into, new BridgeValue{one});
+            }
+            return true;
+        },
+        false);
+}
+
+at::Tensor as_tensor(const c10::IValue& held) {
+    if (held.isTensor()) {
+        return held.toTensor();
+    }
+    if (held.isInt()) {
+        return at::scalar_tensor(held.toInt(), at::kLong);
+    }
+    if (held.isDouble()) {
+        return at::scalar_tensor(held.toDouble(), at::kDouble);
+    }
+    if (held.isBool()) {
+        return at::scalar_tensor(held.toBool(), at::kBool);
+    }
+    if (held.isIntList()) {
+        return at::tensor(held.toIntVector(), at::kLong);
+    }
+    if (held.isDoubleList()) {
+        return at::tensor(held.toDoubleVector(), at::kDouble);
+    }
+    if (held.isBoolList()) {
+        std::vector<std::int64_t> numbers;
+        for (const bool one : held.toBoolList()) {
+            numbers.push_back(one ? 1 : 0);
+        }
+        return at::tensor(numbers, at::kLong).to(at::kBool);
+    }
+    refuse("it is no tensor but " + held.tagKind());
+}
+
 BridgeValue* read(const BridgeValue* value, BridgeTensor* into) {
     return guarded(
         [&]() -> BridgeValue* {
-            const auto& held = value->value;
-            if (!held.isTensor() && !held.isInt() && !held.isDouble() && !held.isBool()) {
-                refuse("it is no tensor but " + held.tagKind());
-            }
-            const auto plain = (held.isTensor()   ? held.toTensor()
-                                : held.isInt()    ? at::scalar_tensor(held.toInt(), at::kLong)
-                                : held.isDouble() ? at::scalar_tensor(held.toDouble(), at::kDouble)
-                                                  : at::scalar_tensor(held.toBool(), at::kBool))
-                                   .resolve_conj()
-                                   .resolve_neg()
-                                   .contiguous();
+            const auto plain =
+                as_tensor(value->value).resolve_conj().resolve_neg().contiguous();
             if (plain.dim() > most_dimensions) {
                 refuse("it has too many dimensions");
             }
             into->scalar_type = static_cast<int>(plain.scalar_type());
             into->rank = static_cast<int>(plain.dim());
             std::copy(plain.sizes().begin(), plain.sizes().end(), into->sizes);
-            into->data = plain.const_data_ptr();
+            into->data = plain.data_ptr();
             into->bytes = plain.nbytes();
             return new BridgeValue{plain};
         },
@@ -325,12 +522,31 @@ const char* why() {
     return reason.c_str();
 }
 
+// Nothing is printed from here.
+class Silence final : public c10::WarningHandler {
+public:
+#if TORCH_VERSION_MAJOR < 2
+    void process(const c10::SourceLocation& /*place*/, const std::string& /*text*/,
+                 const bool /*verbatim*/) override {}
+#else
+    void process(const c10::Warning& /*warning*/) override {}
+#endif
+};
+#if TORCH_VERSION_MAJOR < 2
+namespace warnings = c10::Warning;
+#else
+namespace warnings = c10::WarningUtils;
+#endif
+
 void set_threads(int count) {
+    static Silence silence;
+    warnings::set_warning_handler(&silence);
     at::set_num_threads(count);
 }
 
-constexpr Bridge bridge{bridge_version, TORCH_VERSION, find, changes_arguments, tensor, release,
-                        call,           read,          why,  set_threads};
+constexpr Bridge bridge{bridge_version, TORCH_VERSION, find,    changes_arguments, parameters,
+                        tensor,         nothing,       list,    release,           kind,
+                        call,           items,         read,    why,               set_threads};
 
 }  // namespace
 
