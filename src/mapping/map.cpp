@@ -17,9 +17,9 @@ namespace mapping {
 
 namespace {
 
-// An instruction that says which op comes next: what then is read is not told by the graph.
-bool steers(const Op& op) {
-    return op.outputs.empty() && op.attribute("destination") != nullptr;
+// Those of instruments, and those that say where ExecuTorch goes on.
+bool has_effects(const Op& op) {
+    return op.domain == host_domain || op.domain == "executorch";
 }
 
 }  // namespace
@@ -73,19 +73,18 @@ void Mapper::map_ops() {
     claim();
     for (const auto op : source_.ops()) {
         if (!needed_.contains(op)) {
-            note(op, MappedOp::State::mapped, "left out: nothing reads it", "");
+            note(op, MappedOp::State::mapped,
+                 source_.op(op).outputs.empty() ? "left out: it makes nothing"
+                                                : "left out: nothing reads it",
+                 "");
         } else if (!claimed_.contains(op) || claimed_.at(op) == op) {
             map(op);
         }
     }
 }
 
-// Ops that outputs come from, those of instruments, and those that write to what others read; all
-// of them where some say which one comes next.
+// Ops that outputs come from, those with effects, and those that write to what others read.
 void Mapper::find_needed() {
-    const auto ops = source_.ops();
-    const bool all =
-        std::any_of(ops.begin(), ops.end(), [&](OpId op) { return steers(source_.op(op)); });
     for (auto op = source_.last(); op != OpId::none; op = source_.previous(op)) {
         const auto& facts = source_.op(op);
         const auto read = [&](TensorId output) {
@@ -97,8 +96,7 @@ void Mapper::find_needed() {
                    std::any_of(tensor.uses.begin(), tensor.uses.end(),
                                [&](const Use& use) { return needed_.contains(use.op); });
         };
-        if (all || facts.outputs.empty() || facts.domain == host_domain ||
-            facts.attribute("writes") != nullptr ||
+        if (has_effects(facts) || facts.attribute("writes") != nullptr ||
             std::any_of(facts.outputs.begin(), facts.outputs.end(), read)) {
             needed_.insert(op);
         }
@@ -175,11 +173,6 @@ void Mapper::carry(OpId op) {
 }
 
 void Mapper::map_one(OpId op) {
-    const auto& facts = source_.op(op);
-    if (facts.outputs.empty() && facts.domain != host_domain && !steers(facts)) {
-        note(op, MappedOp::State::mapped, "left out: it makes nothing", "");
-        return;
-    }
     if (const auto* written = source_.op(op).attribute("writes")) {
         note(op, MappedOp::State::impossible, "",
              fmt::format("it writes to '{}' through a view of it", value_of(*written).shown()));
