@@ -84,7 +84,12 @@ private:
         }
     }
 
-    // Ops that outputs come from, those of instruments, and those that write to what others read.
+    // Those of instruments, and those that say where ExecuTorch goes on.
+    static bool has_effects(const Op& op) {
+        return op.domain == host_domain || op.domain == "executorch";
+    }
+
+    // Ops that outputs come from, those with effects, and those that write to what others read.
     void find_needed() {
         for (auto op = source_.last(); op != OpId::none; op = source_.previous(op)) {
             const auto& facts = source_.op(op);
@@ -97,7 +102,7 @@ private:
                        std::any_of(tensor.uses.begin(), tensor.uses.end(),
                                    [&](const Use& use) { return needed_.contains(use.op); });
             };
-            if (facts.domain == host_domain || facts.attribute("writes") != nullptr ||
+            if (has_effects(facts) || facts.attribute("writes") != nullptr ||
                 std::any_of(facts.outputs.begin(), facts.outputs.end(), read)) {
                 needed_.insert(op);
             }
@@ -175,7 +180,7 @@ private:
     }
 
     void map_one(OpId op) {
-        if (source_.op(op).outputs.empty() && source_.op(op).domain != host_domain) {
+        if (source_.op(op).outputs.empty() && !has_effects(source_.op(op))) {
             note(op, MappedOp::State::mapped, "left out: it makes nothing", "");
             return;
         }
