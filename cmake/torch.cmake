@@ -43,7 +43,13 @@ function(trocar_torch_bridge target folder)
     set_target_properties(trocar_torch PROPERTIES PREFIX "" CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
                                                   LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR} BUILD_RPATH ${libraries}
                                                   INSTALL_RPATH ${libraries})
-    target_compile_features(trocar_torch PRIVATE cxx_std_20)
+    # Headers of torch 1 are not for C++20 everywhere.
+    if(version VERSION_LESS 2)
+      target_compile_features(trocar_torch PRIVATE cxx_std_17)
+      set_target_properties(trocar_torch PROPERTIES CXX_STANDARD 17)
+    else()
+      target_compile_features(trocar_torch PRIVATE cxx_std_20)
+    endif()
     target_compile_definitions(trocar_torch PRIVATE NDEBUG) # the layout of some classes depends on it
     target_include_directories(trocar_torch SYSTEM PRIVATE ${headers} ${headers}/torch/csrc/api/include)
     target_link_libraries(trocar_torch PRIVATE ${library} ${core})

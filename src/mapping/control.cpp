@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "trocar/engine.h"
+
 namespace trocar::mapping {
 
 namespace {
@@ -56,6 +58,10 @@ std::optional<ControlOp> control_op(const Graph&, const Op& op, const std::strin
         }
     }
     return made;
+}
+
+bool has_effects(const Op& op) {
+    return op.domain == host_domain || op.domain == "executorch";
 }
 
 bool always_fails(const Graph& body, const std::string& dialect) {

@@ -27,6 +27,10 @@ std::optional<ControlOp> control_op(const Graph& graph, const Op& op, const std:
 // A type that a file can state: not one of tensors without an element type.
 Type stated(const Type& type);
 
+// Ops of instruments, and those that say where ExecuTorch goes on: they matter though nobody reads
+// what they make.
+bool has_effects(const Op& op);
+
 // Does a body end in an error, whatever it is given?
 bool always_fails(const Graph& body, const std::string& dialect);
 

@@ -84,11 +84,6 @@ private:
         }
     }
 
-    // Those of instruments, and those that say where ExecuTorch goes on.
-    static bool has_effects(const Op& op) {
-        return op.domain == host_domain || op.domain == "executorch";
-    }
-
     // Ops that outputs come from, those with effects, and those that write to what others read.
     void find_needed() {
         for (auto op = source_.last(); op != OpId::none; op = source_.previous(op)) {

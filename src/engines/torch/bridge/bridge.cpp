@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -328,27 +330,37 @@ c10::IValue argument(const c10::Argument& wanted, const BridgeArgument* from) {
 
 // --- The functions ---
 
+std::unique_ptr<const BridgeOp> look_up(const char* name, const char* overload) {
+    const auto made = [](auto handle, std::shared_ptr<torch::jit::Operator> scripted) {
+        return std::unique_ptr<const BridgeOp>(new BridgeOp{handle, std::move(scripted)});
+    };
+    const auto found = c10::Dispatcher::singleton().findSchema({name, overload});
+    if (found) {
+        return made(*found, nullptr);
+    }
+    const auto all = torch::jit::getAllOperatorsFor(c10::Symbol::fromQualString(name));
+    // TorchScript's own ops are written without an overload.
+    const bool own = std::strncmp(name, "prim::", 6) == 0 && *overload == '\0';
+    for (const auto& one : all) {
+        const auto& known = one->schema().overload_name();
+        if (known == overload || (own && (all.size() == 1 || known == "Scalar"))) {
+            return made(std::nullopt, one);
+        }
+    }
+    return nullptr;
+}
+
 const BridgeOp* find(const char* name, const char* overload) {
+    static std::mutex mutex;
+    static std::map<std::pair<std::string, std::string>, std::unique_ptr<const BridgeOp>> known;
     return guarded(
         [&]() -> const BridgeOp* {
-            const auto found = c10::Dispatcher::singleton().findSchema({name, overload});
-            if (found) {
-                return new BridgeOp{*found, nullptr};  // kept: there are only so many
+            const std::lock_guard<std::mutex> lock(mutex);
+            auto& op = known[{name, overload}];
+            if (!op) {
+                op = look_up(name, overload);
             }
-            const auto all = torch::jit::getAllOperatorsFor(c10::Symbol::fromQualString(name));
-            for (const auto& one : all) {
-                if (one->schema().overload_name() == overload) {
-                    return new BridgeOp{std::nullopt, one};
-                }
-            }
-            // TorchScript's own ops are written without one.
-            const bool own = std::strncmp(name, "prim::", 6) == 0 && *overload == '\0';
-            for (const auto& one : all) {
-                if (own && (all.size() == 1 || one->schema().overload_name() == "Scalar")) {
-                    return new BridgeOp{std::nullopt, one};
-                }
-            }
-            return nullptr;
+            return op.get();
         },
         nullptr);
 }
