@@ -270,8 +270,8 @@ RuleChecks check_rules(const std::string& from, const std::string& to,
                        const RuleCheckOptions& options) {
     const auto files = mapping::rule_files(from, to, options.rules);
     std::string missing;
-    const auto source = mapping::engine_of(from, options.source, mapping::own_engine_of_aten,
-                                           options, missing);
+    const auto source =
+        mapping::engine_of(from, options.source, mapping::own_engine_of_aten, options, missing);
     const auto target =
         mapping::engine_of(to, options.target, mapping::lowering_engine, options, missing);
     RuleChecks all;

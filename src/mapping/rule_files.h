@@ -11,7 +11,8 @@
 namespace trocar::mapping {
 
 // The rule files from one dialect to another: those that are named, then those of this build, which
-// are read once. The last one is FROM-TO.map, whose definitions all may use. Throws Error(unsupported) when there is neither, and Error(input).
+// are read once. The last one is FROM-TO.map, whose definitions all may use. Throws
+// Error(unsupported) when there is neither, and Error(input).
 using RuleFiles = std::vector<std::shared_ptr<const RuleFile>>;
 RuleFiles rule_files(const std::string& from, const std::string& to,
                      const std::vector<std::filesystem::path>& further);

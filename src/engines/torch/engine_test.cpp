@@ -151,8 +151,8 @@ TEST_F(TorchEngine, WithoutNamesInputsAreTheArgumentsOfTheSchemaInOrder) {
 
 TEST_F(TorchEngine, ANumberGivesWayToTheTensorBesideIt) {
     const auto whole = op("to.dtype", {x_}, {"self"}, {attribute("dtype", std::string("int64"))});
-    const auto made = run(op("mul.Tensor", {whole}, {"self"}, {attribute("other", 0.5F)}),
-                          floats({1, 2, 3, 4}));
+    const auto made =
+        run(op("mul.Tensor", {whole}, {"self"}, {attribute("other", 0.5F)}), floats({1, 2, 3, 4}));
     EXPECT_EQ(made.dtype(), DType::f32);
     EXPECT_THAT(made.as<float>(), ElementsAre(0.5, 1, 1.5, 2));
 }
@@ -193,8 +193,7 @@ std::shared_ptr<Graph> body(const std::string& type, const std::vector<std::stri
 
 TEST_F(TorchEngine, GoesIntoTheBodyThatTheConditionChooses) {
     const auto sum = op("sum", {x_}, {"self"});
-    const auto positive =
-        op("gt.Scalar", {sum}, {"self"}, {attribute("other", std::int64_t{0})});
+    const auto positive = op("gt.Scalar", {sum}, {"self"}, {attribute("other", std::int64_t{0})});
     OpSpec choice;
     choice.domain = "prim";
     choice.type = "If";
@@ -217,9 +216,8 @@ TEST_F(TorchEngine, LoopsCarryWhatTheirBodyMakes) {
     loop.type = "Loop";
     loop.inputs = {rounds, begin, x_};
     loop.outputs = {model_.graph.add_tensor("carried", {})};
-    loop.attributes = {
-        attribute("inputs", Texts{"max_trip_count", "cond", "carried[0]"}),
-        attribute("body", body("add", {"carried"}, {"x"}, {"self", "other"}, true))};
+    loop.attributes = {attribute("inputs", Texts{"max_trip_count", "cond", "carried[0]"}),
+                       attribute("body", body("add", {"carried"}, {"x"}, {"self", "other"}, true))};
     const auto carried = loop.outputs[0];
     model_.graph.append(std::move(loop));
     EXPECT_THAT(run(carried, floats({1, 2, 3, -4})).as<float>(), ElementsAre(4, 8, 12, -16));

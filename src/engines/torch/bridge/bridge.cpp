@@ -18,7 +18,8 @@
 #include <vector>
 
 // What came with later versions of torch 2.
-#define TROCAR_TORCH_UNSIGNED (TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 3))
+#define TROCAR_TORCH_UNSIGNED \
+    (TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 3))
 
 namespace trocar::libtorch {
 
@@ -157,9 +158,9 @@ c10::IValue plain_number(const c10::IValue& value) {
         return value;
     }
     const auto tensor = value.toTensor();
-    return tensor.scalar_type() == at::kBool  ? c10::IValue(tensor.item<bool>())
-           : tensor.is_floating_point()       ? c10::IValue(tensor.item<double>())
-                                              : c10::IValue(tensor.item<std::int64_t>());
+    return tensor.scalar_type() == at::kBool ? c10::IValue(tensor.item<bool>())
+           : tensor.is_floating_point()      ? c10::IValue(tensor.item<double>())
+                                             : c10::IValue(tensor.item<std::int64_t>());
 }
 
 // A list of the numbers that a tensor of one dimension holds.
@@ -433,12 +434,12 @@ BridgeValue* list(const BridgeValue* const* values, std::size_t count, bool tens
 
 BridgeKind kind(const BridgeValue* value) {
     const auto& held = value->value;
-    return held.isTensor()                                          ? BridgeKind::tensor
-           : held.isNone()                                          ? BridgeKind::nothing
-           : held.isInt() || held.isDouble() || held.isBool()       ? BridgeKind::number
-           : held.isTensorList()                                    ? BridgeKind::tensors
+    return held.isTensor()                                                ? BridgeKind::tensor
+           : held.isNone()                                                ? BridgeKind::nothing
+           : held.isInt() || held.isDouble() || held.isBool()             ? BridgeKind::number
+           : held.isTensorList()                                          ? BridgeKind::tensors
            : held.isIntList() || held.isDoubleList() || held.isBoolList() ? BridgeKind::numbers
-                                                                    : BridgeKind::other;
+                                                                          : BridgeKind::other;
 }
 
 bool call(const BridgeOp* op, const BridgeArgument* arguments, std::size_t count, BridgeTake take,
@@ -515,8 +516,7 @@ at::Tensor as_tensor(const c10::IValue& held) {
 BridgeValue* read(const BridgeValue* value, BridgeTensor* into) {
     return guarded(
         [&]() -> BridgeValue* {
-            const auto plain =
-                as_tensor(value->value).resolve_conj().resolve_neg().contiguous();
+            const auto plain = as_tensor(value->value).resolve_conj().resolve_neg().contiguous();
             if (plain.dim() > most_dimensions) {
                 refuse("it has too many dimensions");
             }
@@ -556,9 +556,10 @@ void set_threads(int count) {
     at::set_num_threads(count);
 }
 
-constexpr Bridge bridge{bridge_version, TORCH_VERSION, find,    changes_arguments, parameters,
-                        tensor,         nothing,       list,    release,           kind,
-                        call,           items,         read,    why,               set_threads};
+constexpr Bridge bridge{bridge_version, TORCH_VERSION, find,       changes_arguments,
+                        parameters,     tensor,        nothing,    list,
+                        release,        kind,          call,       items,
+                        read,           why,           set_threads};
 
 }  // namespace
 
