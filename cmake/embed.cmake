@@ -4,7 +4,7 @@ function(trocar_embed_rules target dir)
   set(entries "")
   list(LENGTH files count)
   foreach(file IN LISTS files)
-    cmake_path(GET file STEM name)
+    cmake_path(GET file STEM LAST_ONLY name)
     file(READ ${file} text)
     # A literal holds 64 kB at most for some compilers: pieces of lines, joined by the compiler.
     string(REPLACE "\\" "\\\\" text "${text}")

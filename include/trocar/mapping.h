@@ -94,8 +94,8 @@ struct RuleCheckOptions {
     std::string only;                 // the name of a rule; empty: all
     std::vector<std::string> search;  // folders in which engines are looked for
     std::uint64_t seed = 0;
-    // Engines for either dialect, "NAME[:PATH]"; empty: one that takes it, PyTorch for aten where it
-    // is there, ExecuTorch where rules map to aten.
+    // Engines for either dialect, "NAME[:PATH]"; empty: one that takes it, PyTorch for aten where
+    // it is there, ExecuTorch where rules map to aten.
     std::string source;
     std::string target;
 };

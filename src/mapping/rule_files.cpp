@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <mutex>
 #include <set>
+#include <string_view>
 
 #include "trocar/error.h"
 #include "trocar/mapping.h"
@@ -42,11 +43,26 @@ std::shared_ptr<const RuleFile> own_rules(const std::string& from, const std::st
     return nullptr;
 }
 
+// Those of this build with more rules of the two, by theme.
+RuleFiles further_own_rules(const std::string& from, const std::string& to) {
+    const auto name = fmt::format("{}-{}.", from, to);
+    RuleFiles files;
+    for (std::size_t i = 0; i < embedded_rules_count; ++i) {
+        if (std::string_view(embedded_rules[i].name).starts_with(name)) {
+            files.push_back(read_embedded(i));
+        }
+    }
+    return files;
+}
+
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> mapped_dialects() {
     std::vector<std::pair<std::string, std::string>> all;
     for (std::size_t i = 0; i < embedded_rules_count; ++i) {
+        if (std::string_view(embedded_rules[i].name).find('.') != std::string_view::npos) {
+            continue;
+        }
         const auto parts = split(embedded_rules[i].name, '-');
         all.emplace_back(parts.front(), parts.back());
     }
@@ -63,6 +79,9 @@ RuleFiles rule_files(const std::string& from, const std::string& to,
                                                   file.from, file.to, from, to));
         }
         files.push_back(std::make_shared<const RuleFile>(std::move(file)));
+    }
+    for (auto& part : further_own_rules(from, to)) {
+        files.push_back(std::move(part));
     }
     if (auto own = own_rules(from, to)) {
         files.push_back(std::move(own));
@@ -153,8 +172,10 @@ std::vector<MappingInfo> mappings() {
     std::vector<MappingInfo> all;
     for (const auto& [from, to] : mapping::mapped_dialects()) {
         std::set<std::string> types;
-        for (const auto& rule : mapping::own_rules(from, to)->rules) {
-            types.insert(rule->match.back().types.begin(), rule->match.back().types.end());
+        for (const auto& file : mapping::rule_files(from, to, {})) {
+            for (const auto& rule : file->rules) {
+                types.insert(rule->match.back().types.begin(), rule->match.back().types.end());
+            }
         }
         all.push_back({from, to, {types.begin(), types.end()}});
     }

@@ -179,9 +179,10 @@ Types joined(const Look& look) {
     std::int64_t sum = 0;
     for (std::size_t i = 0; i < look.op.inputs.size(); ++i) {
         const auto type = look.type(i);
-        made.dtype = made.dtype == DType::undefined   ? type.dtype
-                     : type.dtype == DType::undefined ? made.dtype
-                                                      : promoted(made.dtype, false, type.dtype, false);
+        made.dtype = made.dtype == DType::undefined ? type.dtype
+                     : type.dtype == DType::undefined
+                         ? made.dtype
+                         : promoted(made.dtype, false, type.dtype, false);
         // A list of nothing counts for none, whatever the others look like.
         const bool blank = made.dims && made.dims->size() == 1 && (*made.dims)[0].value == 0;
         made.dims = made.dims && !blank ? made.dims : type.dims;

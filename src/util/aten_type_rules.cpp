@@ -100,9 +100,9 @@ DType beside_number(const Look& look, const char* argument) {
     const auto* number = look.op.attribute(argument);
     const bool is_real = number != nullptr && std::holds_alternative<float>(number->value);
     const bool counts = number != nullptr && std::holds_alternative<std::int64_t>(number->value);
-    return is_real                                            ? floated(look.dtype(0))
+    return is_real                                     ? floated(look.dtype(0))
            : counts && look.dtype(0) == DType::boolean ? DType::i64
-                                                              : look.dtype(0);
+                                                       : look.dtype(0);
 }
 Types clamped(const Look& look) {
     const bool low = beside_number(look, "min") != look.dtype(0);
@@ -304,10 +304,10 @@ Types item_of(const Look& look) {
     if (look.slot("list[0]")) {  // one of these
         auto made = list;
         for (std::size_t i = 1; i < look.op.inputs.size() && look.slot("idx") != i; ++i) {
-            made = look.type(i) == made ? made
-                                        : tensor(look.dtype(i) == made.dtype ? made.dtype
-                                                                             : DType::undefined,
-                                                 std::nullopt);
+            made = look.type(i) == made
+                       ? made
+                       : tensor(look.dtype(i) == made.dtype ? made.dtype : DType::undefined,
+                                std::nullopt);
         }
         return {made};
     }
@@ -340,56 +340,31 @@ const std::unordered_map<std::string_view, TypeRule>& rules() {
                 made.emplace(name, rule);
             }
         };
-        add(same, {"relu",
-                   "relu6",
-                   "gelu",
-                   "silu",
-                   "hardtanh",
-                   "hardswish",
-                   "hardsigmoid",
-                   "leaky_relu",
-                   "elu",
-                   "selu",
-                   "celu",
-                   "mish",
-                   "prelu",
-                   "abs",
-                   "neg",
-                   "floor",
-                   "ceil",
-                   "round",
-                   "sign",
-                   "square",
-                   "dropout",
-                   "feature_dropout",
-                   "alpha_dropout",
-                   "clone",
-                   "contiguous",
-                   "alias",
-                   "detach",
-                   "lift_fresh_copy",
-                   "layer_norm",
-                   "group_norm",
-                   "batch_norm",
-                   "instance_norm",
-                   "masked_fill",
-                   "cumsum",
-                   "flip",
-                   "roll",
-                   "tril",
-                   "triu",
-                   "fill",
-                   "copy",
-                   "zero",
-                   "cpu",
-                   "cuda",
-                   "index_put",
-                   "scatter",
-                   "unchecked_cast",
-                   "threshold",
-                   "glu_",
-                   "rms_norm",
-                   "lerp",
+        add(same, {"relu",          "relu6",
+                   "gelu",          "silu",
+                   "hardtanh",      "hardswish",
+                   "hardsigmoid",   "leaky_relu",
+                   "elu",           "selu",
+                   "celu",          "mish",
+                   "prelu",         "abs",
+                   "neg",           "floor",
+                   "ceil",          "round",
+                   "sign",          "square",
+                   "dropout",       "feature_dropout",
+                   "alpha_dropout", "clone",
+                   "contiguous",    "alias",
+                   "detach",        "lift_fresh_copy",
+                   "layer_norm",    "group_norm",
+                   "batch_norm",    "instance_norm",
+                   "masked_fill",   "cumsum",
+                   "flip",          "roll",
+                   "tril",          "triu",
+                   "fill",          "copy",
+                   "zero",          "cpu",
+                   "cuda",          "index_put",
+                   "scatter",       "unchecked_cast",
+                   "threshold",     "glu_",
+                   "rms_norm",      "lerp",
                    "addcmul"});
         add(real,
             {"sigmoid",  "tanh",         "exp",      "exp2",       "expm1",      "log",

@@ -36,8 +36,7 @@ Names names_by_schema(const Op& op, const std::vector<BridgeParameter>& paramete
     const auto count = op.inputs.size();
     const auto takes_one = [&](const BridgeParameter& one) {
         return one.kind == BridgeKind::tensor ||
-               (one.kind == BridgeKind::other && one.required &&
-                op.attribute(one.name) == nullptr);
+               (one.kind == BridgeKind::other && one.required && op.attribute(one.name) == nullptr);
     };
     Names names;
     for (std::size_t i = 0; i < parameters.size() && names.size() < count; ++i) {
@@ -67,9 +66,9 @@ Names input_names(const Op& op, const Bridge& bridge, const BridgeOp* schema) {
                       : schema != nullptr ? names_by_schema(op, parameters_of(bridge, schema))
                                           : Names();
     if (made.size() != op.inputs.size()) {
-        throw Error(Fault::unsupported,
-                    fmt::format("{} '{}' does not say which arguments its inputs are", op.type,
-                                op.name));
+        throw Error(
+            Fault::unsupported,
+            fmt::format("{} '{}' does not say which arguments its inputs are", op.type, op.name));
     }
     return made;
 }
@@ -103,9 +102,8 @@ void mixed(const Names& texts, const std::vector<std::size_t>& elements, Argumen
         std::int64_t number = 0;
         std::from_chars(text.data(), text.data() + text.size(), number);
         made.integers.push_back(number);
-        made.inputs.push_back(text == "*" && next < elements.size()
-                                  ? std::optional(elements[next++])
-                                  : std::nullopt);
+        made.inputs.push_back(
+            text == "*" && next < elements.size() ? std::optional(elements[next++]) : std::nullopt);
     }
 }
 

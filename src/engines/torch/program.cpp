@@ -30,9 +30,9 @@ public:
 
     void run(std::span<const Value> inputs, std::span<Value> outputs) override {
         if (inputs.size() != input_names_.size() || outputs.size() != output_names_.size()) {
-            throw Error(Fault::usage,
-                        fmt::format(
-                            "the program takes {} inputs and gives {} outputs, not {} and {}",
+            throw Error(
+                Fault::usage,
+                fmt::format("the program takes {} inputs and gives {} outputs, not {} and {}",
                             input_names_.size(), output_names_.size(), inputs.size(),
                             outputs.size()));
         }

@@ -82,8 +82,8 @@ void Steps::add(const Graph& graph, OpId id) {
     const auto* const only = op.outputs.size() == 1 && op.outputs[0] != TensorId::none
                                  ? &graph.tensor(op.outputs[0]).type
                                  : nullptr;
-    step.whole = only != nullptr && op.attribute("outputs") == nullptr &&
-                 only->kind != Type::Kind::tensor;
+    step.whole =
+        only != nullptr && op.attribute("outputs") == nullptr && only->kind != Type::Kind::tensor;
     step.numbers = only != nullptr && only->kind == Type::Kind::tensor;
     if (!add_special(graph, op, step)) {
         const auto full = fmt::format("{}::{}", op.domain.empty() ? "aten" : op.domain, op.type);
@@ -94,8 +94,8 @@ void Steps::add(const Graph& graph, OpId id) {
             step.arguments = arguments_of(op, bridge, step.op);
         } else {
             step.kind = Kind::missing;
-            step.text = fmt::format("PyTorch has no op {}{}{}", full, op.overload.empty() ? "" : ".",
-                                    op.overload);
+            step.text = fmt::format("PyTorch has no op {}{}{}", full,
+                                    op.overload.empty() ? "" : ".", op.overload);
             if (!is_body_) {
                 throw Error(Fault::unsupported, step.text);
             }
@@ -318,9 +318,8 @@ std::vector<Held> Steps::calculate(const Step& step, const Values& values) const
     }
     const auto result = arithmetic(step.type, numbers);
     if (!result) {
-        throw Error(Fault::unsupported,
-                    fmt::format("could not {}: Python's '{}' is not known here", step.what,
-                                step.type));
+        throw Error(Fault::unsupported, fmt::format("could not {}: Python's '{}' is not known here",
+                                                    step.what, step.type));
     }
     return {exchange_.integer(*result)};
 }

@@ -56,9 +56,9 @@ private:
         std::vector<TensorId> outputs;
         std::vector<Argument> arguments;
         std::vector<Body> bodies;
-        bool whole = false;   // its one output is a list
-        bool numbers = false;  // a list that it makes is one of numbers
-        std::string text;  // what an error says
+        bool whole = false;              // its one output is a list
+        bool numbers = false;            // a list that it makes is one of numbers
+        std::string text;                // what an error says
         std::vector<TensorId> last_use;  // tensors that nobody reads afterwards
     };
 
@@ -72,8 +72,8 @@ private:
     std::vector<Held> results_of(const Step& step, Values& values, bool copy) const;
     std::vector<Held> call(const Step& step, const Values& values) const;
     std::vector<Held> calculate(const Step& step, const Values& values) const;
-    std::vector<Held> enter(const Body& body, const std::vector<Held>& inputs,
-                            const Values& values, bool copy) const;
+    std::vector<Held> enter(const Body& body, const std::vector<Held>& inputs, const Values& values,
+                            bool copy) const;
     std::vector<Held> choose(const Step& step, const Values& values, bool copy) const;
     std::vector<Held> loop(const Step& step, const Values& values, bool copy) const;
     std::vector<Held> repeat(const Step& step, const Values& values, bool copy) const;

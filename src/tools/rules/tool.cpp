@@ -101,8 +101,8 @@ Report check(const Options& options, Context& context) {
     Section section{.key = "rules", .title = "Rules tried on both sides", .scalars = {}};
     const auto engine = [&](const char* key, const char* title, const EngineInfo& info) {
         if (!info.name.empty()) {
-            section.scalars.push_back({key, title, Cell(fmt::format("{} {}", info.name, info.version)),
-                                       Show::plain, ""});
+            section.scalars.push_back(
+                {key, title, Cell(fmt::format("{} {}", info.name, info.version)), Show::plain, ""});
         }
     };
     engine("source", "Source", checks.source);

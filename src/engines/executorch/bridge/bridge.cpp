@@ -57,8 +57,8 @@ void keep_message(et_timestamp_t, et_pal_log_level_t level, const char*, const c
     }
 }
 
-// ExecuTorch ends the process where a kernel is given what it does not take. Inside of `guarded` that is an error like any
-// other; elsewhere, as on threads of its own, the process ends as before.
+// ExecuTorch ends the process where a kernel is given what it does not take. Inside of `guarded`
+// that is an error like any other; elsewhere, as on threads of its own, the process ends as before.
 struct Aborted {};
 thread_local bool is_guarded = false;
 

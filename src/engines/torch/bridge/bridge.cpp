@@ -9,14 +9,17 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 // What came with later versions of torch 2.
-#define TROCAR_TORCH_UNSIGNED (TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 3))
+#define TROCAR_TORCH_UNSIGNED \
+    (TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 3))
 
 namespace trocar::libtorch {
 
@@ -155,9 +158,9 @@ c10::IValue plain_number(const c10::IValue& value) {
         return value;
     }
     const auto tensor = value.toTensor();
-    return tensor.scalar_type() == at::kBool  ? c10::IValue(tensor.item<bool>())
-           : tensor.is_floating_point()       ? c10::IValue(tensor.item<double>())
-                                              : c10::IValue(tensor.item<std::int64_t>());
+    return tensor.scalar_type() == at::kBool ? c10::IValue(tensor.item<bool>())
+           : tensor.is_floating_point()      ? c10::IValue(tensor.item<double>())
+                                             : c10::IValue(tensor.item<std::int64_t>());
 }
 
 // A list of the numbers that a tensor of one dimension holds.
@@ -328,27 +331,37 @@ c10::IValue argument(const c10::Argument& wanted, const BridgeArgument* from) {
 
 // --- The functions ---
 
+std::unique_ptr<const BridgeOp> look_up(const char* name, const char* overload) {
+    const auto made = [](auto handle, std::shared_ptr<torch::jit::Operator> scripted) {
+        return std::unique_ptr<const BridgeOp>(new BridgeOp{handle, std::move(scripted)});
+    };
+    const auto found = c10::Dispatcher::singleton().findSchema({name, overload});
+    if (found) {
+        return made(*found, nullptr);
+    }
+    const auto all = torch::jit::getAllOperatorsFor(c10::Symbol::fromQualString(name));
+    // TorchScript's own ops are written without an overload.
+    const bool own = std::strncmp(name, "prim::", 6) == 0 && *overload == '\0';
+    for (const auto& one : all) {
+        const auto& known = one->schema().overload_name();
+        if (known == overload || (own && (all.size() == 1 || known == "Scalar"))) {
+            return made(std::nullopt, one);
+        }
+    }
+    return nullptr;
+}
+
 const BridgeOp* find(const char* name, const char* overload) {
+    static std::mutex mutex;
+    static std::map<std::pair<std::string, std::string>, std::unique_ptr<const BridgeOp>> known;
     return guarded(
         [&]() -> const BridgeOp* {
-            const auto found = c10::Dispatcher::singleton().findSchema({name, overload});
-            if (found) {
-                return new BridgeOp{*found, nullptr};  // kept: there are only so many
+            const std::lock_guard<std::mutex> lock(mutex);
+            auto& op = known[{name, overload}];
+            if (!op) {
+                op = look_up(name, overload);
             }
-            const auto all = torch::jit::getAllOperatorsFor(c10::Symbol::fromQualString(name));
-            for (const auto& one : all) {
-                if (one->schema().overload_name() == overload) {
-                    return new BridgeOp{std::nullopt, one};
-                }
-            }
-            // TorchScript's own ops are written without one.
-            const bool own = std::strncmp(name, "prim::", 6) == 0 && *overload == '\0';
-            for (const auto& one : all) {
-                if (own && (all.size() == 1 || one->schema().overload_name() == "Scalar")) {
-                    return new BridgeOp{std::nullopt, one};
-                }
-            }
-            return nullptr;
+            return op.get();
         },
         nullptr);
 }
@@ -421,12 +434,12 @@ BridgeValue* list(const BridgeValue* const* values, std::size_t count, bool tens
 
 BridgeKind kind(const BridgeValue* value) {
     const auto& held = value->value;
-    return held.isTensor()                                          ? BridgeKind::tensor
-           : held.isNone()                                          ? BridgeKind::nothing
-           : held.isInt() || held.isDouble() || held.isBool()       ? BridgeKind::number
-           : held.isTensorList()                                    ? BridgeKind::tensors
+    return held.isTensor()                                                ? BridgeKind::tensor
+           : held.isNone()                                                ? BridgeKind::nothing
+           : held.isInt() || held.isDouble() || held.isBool()             ? BridgeKind::number
+           : held.isTensorList()                                          ? BridgeKind::tensors
            : held.isIntList() || held.isDoubleList() || held.isBoolList() ? BridgeKind::numbers
-                                                                    : BridgeKind::other;
+                                                                          : BridgeKind::other;
 }
 
 bool call(const BridgeOp* op, const BridgeArgument* arguments, std::size_t count, BridgeTake take,
@@ -503,8 +516,7 @@ at::Tensor as_tensor(const c10::IValue& held) {
 BridgeValue* read(const BridgeValue* value, BridgeTensor* into) {
     return guarded(
         [&]() -> BridgeValue* {
-            const auto plain =
-                as_tensor(value->value).resolve_conj().resolve_neg().contiguous();
+            const auto plain = as_tensor(value->value).resolve_conj().resolve_neg().contiguous();
             if (plain.dim() > most_dimensions) {
                 refuse("it has too many dimensions");
             }
@@ -544,9 +556,10 @@ void set_threads(int count) {
     at::set_num_threads(count);
 }
 
-constexpr Bridge bridge{bridge_version, TORCH_VERSION, find,    changes_arguments, parameters,
-                        tensor,         nothing,       list,    release,           kind,
-                        call,           items,         read,    why,               set_threads};
+constexpr Bridge bridge{bridge_version, TORCH_VERSION, find,       changes_arguments,
+                        parameters,     tensor,        nothing,    list,
+                        release,        kind,          call,       items,
+                        read,           why,           set_threads};
 
 }  // namespace
 
