@@ -279,7 +279,7 @@ std::optional<ControlOp> control_op(const Graph& graph, OpId op, const std::stri
 
 Type stated(const Type& type) {
     const auto& inner = type.element.empty() ? type : type.element[0];
-    const bool open = inner.kind == Type::Kind::unknown ||
+    const bool open = inner.kind == Type::Kind::unknown || inner.kind == Type::Kind::opaque ||
                       (inner.kind == Type::Kind::tensor && inner.dtype == DType::undefined);
     return open ? Type() : type;
 }
