@@ -30,6 +30,17 @@ for _ in range(int(sys.argv[2])):
     taken.append(time.perf_counter() - start)
 print(json.dumps({"seconds": taken}))
 """
+# As the tables of the file, with all options, as Trocar has them.
+READ_TFLITE_TABLES = """
+import json, sys, time
+from tensorflow.lite.tools import flatbuffer_utils
+taken = []
+for _ in range(int(sys.argv[2])):
+    start = time.perf_counter()
+    flatbuffer_utils.read_model(sys.argv[1])
+    taken.append(time.perf_counter() - start)
+print(json.dumps({"seconds": taken}))
+"""
 READ_PT2 = """
 import json, sys, time
 import torch
@@ -107,6 +118,8 @@ def read_rows(args, model, scratch):
         subprocess.run([trocar, "convert", model, made, "--shape", "batch=1", "-q"], check=True, stdout=subprocess.DEVNULL)
     yield read_row("read ResNet-50, .tflite", reader, tflite, [sys.executable, "-c", READ_TFLITE, tflite, 20],
                    "ai_edge_litert.Interpreter")
+    yield read_row("read ResNet-50, .tflite", reader, tflite, [args.tensorflow, "-c", READ_TFLITE_TABLES, tflite, 5],
+                   "tensorflow.lite flatbuffer_utils")
     make = pathlib.Path(__file__).resolve().parent.parent / "tests/formats/pt2/make.py"
     try:
         measure([args.torch, make, "--large", scratch / "pt2"])

@@ -173,8 +173,8 @@ std::optional<ControlOp> case_op(const Graph& graph, OpId id, Bodies& bodies) {
     const auto* attribute = op.attribute("branches");
     const auto* branches =
         attribute == nullptr ? nullptr : std::get_if<std::vector<std::string>>(&attribute->value);
-    if (branches == nullptr || op.inputs.empty() || branches->size() > most_branches ||
-        std::count(op.inputs.begin(), op.inputs.end(), TensorId::none) != 0) {
+    if (branches == nullptr || branches->empty() || branches->size() > most_branches ||
+        op.inputs.empty() || std::count(op.inputs.begin(), op.inputs.end(), TensorId::none) != 0) {
         throw Declined{fmt::format("it is not one of 1 to {} branches", most_branches)};
     }
     ControlOp made;
@@ -279,7 +279,7 @@ std::optional<ControlOp> control_op(const Graph& graph, OpId op, const std::stri
 
 Type stated(const Type& type) {
     const auto& inner = type.element.empty() ? type : type.element[0];
-    const bool open = inner.kind == Type::Kind::unknown ||
+    const bool open = inner.kind == Type::Kind::unknown || inner.kind == Type::Kind::opaque ||
                       (inner.kind == Type::Kind::tensor && inner.dtype == DType::undefined);
     return open ? Type() : type;
 }

@@ -51,7 +51,8 @@ private:
 std::optional<ControlOp> control_op(const Graph& graph, OpId op, const std::string& dialect,
                                     Bodies& bodies);
 
-// A type that a file can state: not one of tensors without an element type.
+// A type that a file can state: not one of tensors without an element type, nor one that only its
+// ecosystem knows.
 Type stated(const Type& type);
 
 // Does a body end in an error, whatever it is given?

@@ -93,6 +93,23 @@ TEST(Control, AFunctionThatIsNotThereIsSaid) {
     EXPECT_EQ(mapped.ops.at(0).why, "its then_branch is 'gone', and there is no such function");
 }
 
+TEST(Control, AChoiceAmongNoneIsSaid) {
+    Model model;
+    model.dialect = "tf";
+    auto& graph = model.graph;
+    OpSpec spec;
+    spec.type = "Case";
+    spec.name = "y";
+    spec.inputs = {graph.add_input("which", Type::tensor(DType::i32, Shape{}))};
+    spec.outputs = {graph.add_tensor("y", floats())};
+    spec.attributes = {{"branches", std::vector<std::string>(), {}, {}}};
+    graph.append(std::move(spec));
+    graph.set_outputs({*graph.find_tensor("y")});
+    const auto mapped = map_model(model, "onnx");
+    ASSERT_FALSE(mapped.complete());
+    EXPECT_THAT(mapped.ops.at(0).why, HasSubstr("branches"));
+}
+
 // The condition of TorchScript's choices is a truth, not only a number.
 TEST(Control, AKnownConditionChoosesItsBody) {
     for (const bool truth : {true, false}) {

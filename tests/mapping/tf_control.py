@@ -8,6 +8,7 @@ import numpy as np
 import make as tf
 
 F32, I32, BOOL = ("type", tf.FLOAT), ("type", tf.INT32), ("type", tf.BOOL)
+VARIANT = 21
 
 
 def number(name, value):
@@ -68,6 +69,49 @@ def functions():
         tf.node("add", "AddV2", ["far:z:0", "three:output:0"], T=F32)])
 
 
+    # Lists of tensors: each round reads one element and writes another.
+    lists = counted | {"source": VARIANT, "made": VARIANT, "kept": VARIANT, "more": VARIANT}
+    yield tf.function("each_below", ["i", "n", "source", "made"], {"go": "less:z:0"}, [
+        tf.node("less", "Less", ["i", "n"], T=I32)], lists)
+    yield tf.function("each", ["i", "n", "source", "made"], {
+        "next": "add:z:0", "last": "n", "kept": "source", "more": "set:output_handle:0"}, [
+        number("one", 1),
+        tf.const("row", tf.INT32, [1], np.array([4], np.int32).tobytes()),
+        tf.node("add", "AddV2", ["i", "one:output:0"], T=I32),
+        tf.node("get", "TensorListGetItem", ["source", "i", "row:output:0"], element_dtype=F32),
+        tf.node("exp", "Exp", ["get:item:0"], T=F32),
+        tf.node("set", "TensorListSetItem", ["made", "i", "exp:y:0"], element_dtype=F32)], lists)
+
+
+def listed(cases, case, sizes, rounds):
+    """Of a list of 5 elements some are set, by a loop over the rows of a tensor."""
+    import tf_cases
+    name = lambda part: f"{case}__{part}"
+    x = tf_cases.numbers(5, 4)
+    cases.inputs[name("x")] = x
+    cases.nodes += [
+        tf.node(name("x"), "Placeholder", dtype=F32, shape=("shape", tf.shape(*x.shape))),
+        number(name("from"), 0), number(name("to"), rounds), number(name("count"), 5), number(name("row"), [4]),
+        number(name("sizes"), sizes),
+        tf.node(name("list"), "TensorListFromTensor", [name("x"), name("row")], element_dtype=F32, shape_type=I32),
+        tf.node(name("new"), "TensorListReserve", [name("sizes"), name("count")], element_dtype=F32, shape_type=I32),
+        tf.node(name("loop"), "StatelessWhile", [name(part) for part in ("from", "to", "list", "new")],
+                T=[I32, I32, ("type", VARIANT), ("type", VARIANT)], cond=("func", "each_below"), body=("func", "each")),
+        tf.node(name("stack"), "TensorListStack", [name("loop") + ":3", name("row")], element_dtype=F32, num_elements=-1),
+        tf.node(name("0"), "Identity", [name("stack")], T=F32),
+        tf.node(name("1"), "TensorListLength", [name("loop") + ":3"]),
+        tf.node(name("last"), "TensorListPushBack", [name("list"), name("first")], element_dtype=F32),
+        tf.node(name("pop"), "TensorListPopBack", [name("last"), name("row")], element_dtype=F32),
+        number(name("zero"), 0),
+        tf.node(name("first"), "GatherV2", [name("stack"), name("zero"), name("zero")], Tparams=F32, Tindices=I32, Taxis=I32),
+        tf.node(name("2"), "Identity", [name("pop") + ":1"], T=F32),
+        tf.node(name("3"), "TensorListStack", [name("pop"), name("row")], element_dtype=F32, num_elements=-1),
+        tf.node(name("empty"), "EmptyTensorList", [name("row"), name("count")], element_dtype=F32, shape_type=I32),
+        tf.node(name("one"), "TensorListPushBack", [name("empty"), name("first")], element_dtype=F32),
+        tf.node(name("4"), "TensorListStack", [name("one"), name("row")], element_dtype=F32, num_elements=-1)]
+    cases.outputs += [name(str(i)) for i in range(5)]
+
+
 def add(cases):
     import tf_cases
     numbers, C = tf_cases.numbers, tf_cases.C
@@ -93,3 +137,6 @@ def add(cases):
     for which in (0, 1, 2, 7, -1):
         cases.add(f"case_{which}", "StatelessCase", np.array(which, np.int32), x, w, T=False, Tin=["f", "f"], Tout=["f", "f"],
                   branches=[("func", "grow"), ("func", "shrink"), ("func", "either")], results=2, result0=F32, result1=F32)
+    # Elements that no round sets are zeros.
+    listed(cases, "list_all", [-1], 5)
+    listed(cases, "list_some", [4], 3)

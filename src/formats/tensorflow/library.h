@@ -17,6 +17,7 @@ public:
     Library(FilePtr file, Bytes message, std::size_t& results);
 
     bool contains(const std::string& name) const { return entries_.contains(name); }
+    Bytes message(const std::string& name) const { return entries_.at(name).message; }
     // As the file has it. Throws Error(input) when it is broken.
     const Function& find(const std::string& name);
     std::size_t size() const { return entries_.size(); }

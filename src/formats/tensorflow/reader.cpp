@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "formats/tensorflow/flatten.h"
+#include "formats/tensorflow/restores.h"
 #include "formats/tensorflow/schema.h"
 #include "formats/tensorflow/variables.h"
 #include "trocar/error.h"
@@ -148,6 +149,13 @@ private:
                 case meta_graph::graph_def:
                     graph = at.bytes();
                     break;
+                case meta_graph::saver:
+                    for (Fields saver(*file_, at.bytes(), 2); saver.next();) {
+                        if (saver.number() == saver_def::restore_op) {
+                            restore_ = saver.text();
+                        }
+                    }
+                    break;
                 case meta_graph::signature: {
                     const auto [key, value] = read_entry(file_, at.bytes());
                     signatures.push_back(read_signature(key, value));
@@ -245,6 +253,9 @@ private:
         }
         auto allowed = results + file_->bytes.size() / bytes_per_result;
         Library library(file_, functions, allowed);
+        if (!restore_.empty()) {
+            variables_.set_restored(restored_keys(file_, nodes, library, restore_));
+        }
         GraphReader reader(
             file_, [this](const Node& node) { return variables_.find(node); }, allowed);
         const auto graph = read_nodes(reader, std::move(nodes), ports);
@@ -309,6 +320,7 @@ private:
     fs::path path_;
     FilePtr file_;
     Variables variables_;
+    std::string restore_;  // the node that gives variables their values
 };
 
 // A field with a length at the beginning of `rest`, as much of it as is there; takes it off.

@@ -56,7 +56,10 @@ namespace saved_model {
 constexpr Number schema_version = 1, meta_graph = 2;
 }
 namespace meta_graph {
-constexpr Number info = 1, graph_def = 2, signature = 5, object_graph = 7;
+constexpr Number info = 1, graph_def = 2, saver = 3, signature = 5, object_graph = 7;
+}
+namespace saver_def {
+constexpr Number restore_op = 3;
 }
 namespace meta_info {
 constexpr Number tags = 4, version = 5;

@@ -125,6 +125,14 @@ TEST(TensorFlow, ASavedModelWithItsVariables) {
     EXPECT_EQ(metadata(model.metadata, "nodes left out"), "1");
 }
 
+TEST(TensorFlow, WhatRestoresAModelTellsItsVariables) {
+    const auto model = load(file("restored"));
+    const auto& weight = tensor(model.graph, "w_1");
+    ASSERT_TRUE(weight.constant);
+    EXPECT_EQ(weight.constant->shape(), (Shape{4, 3}));
+    EXPECT_THAT(names(model.graph, op(model.graph, "mul").inputs), ElementsAre("x", "w_1"));
+}
+
 TEST(TensorFlow, CallsAreReplacedByWhatTheyCall) {
     const auto model = load(file("saved"));
     const auto& graph = model.graph;
@@ -213,7 +221,8 @@ TEST(TensorFlow, IsFoundByContent) {
 }
 
 TEST(TensorFlow, EveryCutAndChangeIsAnErrorOrAModel) {
-    for (const auto* name : {"frozen.pb", "calls.pb", "saved/saved_model.pb"}) {
+    for (const auto* name :
+         {"frozen.pb", "calls.pb", "saved/saved_model.pb", "restored/saved_model.pb"}) {
         const auto whole = trocar::read_file(file(name));
         const auto attempt = [](const std::string& text) {
             try {

@@ -89,6 +89,7 @@ void Variables::read_variable(const File& file, Bytes message, const std::string
         trainable_.emplace(name, trainable);
         if (!key.empty()) {
             keys_.emplace(name, key);
+            names_.emplace(key, name);
         }
     }
 }
@@ -104,16 +105,27 @@ std::optional<Variable> Variables::find(const Node& node) const {
             names.insert(names.begin(), *text);
         }
     }
+    // What restores the model knows best: of two variables that Keras made of one, the model's
+    // objects have one name.
+    if (const auto key = restored_.find(node.spec.name); key != restored_.end()) {
+        if (auto constant = bundle_->find(key->second)) {
+            return variable(names_.contains(key->second) ? names_.at(key->second) : node.spec.name,
+                            std::move(*constant));
+        }
+    }
     for (const auto& name : names) {
         const auto key = keys_.find(name);
-        auto constant = bundle_->find(key == keys_.end() ? name : key->second);
-        if (constant) {
-            const auto told = trainable_.find(name);
-            const bool trained = told == trainable_.end() || told->second;
-            return Variable{std::move(*constant), trained ? "parameter" : "buffer"};
+        if (auto constant = bundle_->find(key == keys_.end() ? name : key->second)) {
+            return variable(name, std::move(*constant));
         }
     }
     return std::nullopt;
+}
+
+Variable Variables::variable(const std::string& name, Constant value) const {
+    const auto told = trainable_.find(name);
+    const bool trained = told == trainable_.end() || told->second;
+    return {std::move(value), trained ? "parameter" : "buffer"};
 }
 
 }  // namespace trocar::tensorflow

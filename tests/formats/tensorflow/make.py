@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the TensorFlow models that the tests read, field by field, without TensorFlow.
 
-    tests/formats/tensorflow/make.py       frozen.pb, loop.pb, calls.pb, saved/
+    tests/formats/tensorflow/make.py       frozen.pb, loop.pb, calls.pb, saved/, restored/
 
 Needs nothing but Python. The numbers are small and the same each time.
 """
@@ -203,6 +203,33 @@ def saved():
     return field(1, 1) + field(2, meta)
 
 
+def restored():
+    """A variable that no object of the model is called after: what restores the model tells its value, as Keras 3 has it."""
+    restore = function("__inference__traced_restore_9", ["file_prefix", "assignvariableop_w"], {"identity": "file_prefix"}, [
+        const("RestoreV2/tensor_names", STRING, [2], extra=field(8, "save_counter/.ATTRIBUTES/VARIABLE_VALUE") +
+              field(8, "layer/kernel/.ATTRIBUTES/VARIABLE_VALUE")),
+        const("RestoreV2/shape_and_slices", STRING, [2], extra=field(8, "") + field(8, "")),
+        node("RestoreV2", "RestoreV2", ["file_prefix", "RestoreV2/tensor_names:output:0", "RestoreV2/shape_and_slices:output:0"]),
+        node("Identity", "Identity", ["RestoreV2:tensors:1"], T=("type", FLOAT)),
+        node("AssignVariableOp", "AssignVariableOp", ["assignvariableop_w", "Identity:output:0"], dtype=("type", FLOAT)),
+    ], {"file_prefix": STRING, "assignvariableop_w": RESOURCE, "identity": STRING})
+    nodes = [
+        node("w_1", "VarHandleOp", shared_name="w_1", dtype=("type", FLOAT), shape=("shape", shape(4, 3))),
+        node("x", "Placeholder", dtype=("type", FLOAT), shape=("shape", shape(-1, 4))),
+        node("read", "ReadVariableOp", ["w_1"], dtype=("type", FLOAT)),
+        node("mul", "MatMul", ["x", "read"], T=("type", FLOAT)),
+        node("saver_filename", "Placeholder", dtype=("type", STRING)),
+        node("StatefulPartitionedCall_1", "StatefulPartitionedCall", ["saver_filename", "w_1"],
+             f=("func", "__inference__traced_restore_9")),
+    ]
+    port = lambda name, *dims: field(1, name) + field(2, FLOAT) + field(3, shape(*dims))
+    serving = field(1, entry("x", port("x:0", -1, 4))) + field(2, entry("y", port("mul:0", -1, 3)))
+    meta = (field(1, field(4, "serve")) + field(2, graph(nodes, [restore])) +
+            field(3, field(1, "saver_filename:0") + field(3, "StatefulPartitionedCall_1")) +
+            field(5, entry("serving_default", serving)))
+    return field(1, 1) + field(2, meta)
+
+
 def block(entries):
     """Keys leave out what they share with the key before; a restart every four."""
     out, restarts, last = b"", [], b""
@@ -265,3 +292,6 @@ if __name__ == "__main__":
     (here / "saved").mkdir(exist_ok=True)
     (here / "saved" / "saved_model.pb").write_bytes(saved())
     write_variables(here / "saved" / "variables")
+    (here / "restored").mkdir(exist_ok=True)
+    (here / "restored" / "saved_model.pb").write_bytes(restored())
+    write_variables(here / "restored" / "variables")
