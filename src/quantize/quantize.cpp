@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "quantize/ops.h"
@@ -43,6 +44,9 @@ public:
         : graph_(result.model.graph), result_(result), options_(options) {
         for (const auto& range : ranges) {
             ranges_[range.tensor] = range;
+        }
+        for (const auto id : graph_.ops()) {
+            op_names_.insert(graph_.op(id).name);
         }
     }
 
@@ -123,10 +127,10 @@ private:
                          std::vector<std::int8_t>{static_cast<std::int8_t>(how.zero_point)}));
         OpSpec quantize;
         quantize.type = "QuantizeLinear";
-        quantize.name = name + "/QuantizeLinear";
+        quantize.name = fresh_op_name(name + "/QuantizeLinear");
         OpSpec dequantize;
         dequantize.type = "DequantizeLinear";
-        dequantize.name = name + "/DequantizeLinear";
+        dequantize.name = fresh_op_name(name + "/DequantizeLinear");
         // `insert_on` puts the tensor first.
         const auto first = graph_.insert_on(id, std::move(quantize));
         graph_.set_input(first, 1, scale);
@@ -180,11 +184,20 @@ private:
         return made;
     }
 
+    // Engines want names that no other op has.
+    std::string fresh_op_name(const std::string& stem) {
+        auto name = stem;
+        for (int number = 2; !op_names_.insert(name).second; ++number) {
+            name = fmt::format("{}_{}", stem, number);
+        }
+        return name;
+    }
+
     TensorId put(OpId reader, const std::string& type, const std::string& name,
                  std::vector<TensorId> inputs, std::vector<Attribute> attributes) {
         OpSpec spec;
         spec.type = type;
-        spec.name = name + "/" + type;
+        spec.name = fresh_op_name(name + "/" + type);
         spec.inputs = std::move(inputs);
         spec.attributes = std::move(attributes);
         spec.origin = graph_.op(reader).origin;
@@ -343,6 +356,7 @@ private:
     Quantized& result_;
     const QuantizeOptions& options_;
     std::map<std::string, TensorRange> ranges_;
+    std::set<std::string> op_names_;
     // What was made of a weight.
     std::map<TensorId, TensorId> narrowed_;
     std::map<std::tuple<TensorId, std::size_t, std::vector<float>>, TensorId> integers_;

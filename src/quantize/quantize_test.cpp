@@ -1,5 +1,6 @@
 #include "trocar/quantize.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <set>
 
 #include "quantize/ranges.h"
 #include "run/test_engines.h"
@@ -345,6 +347,40 @@ TEST_F(Quantizing, ConstantsThatOpsWriteAndSharedOnes) {
         const auto quality = compare_quality(model, made.model, engine(), inputs);
         EXPECT_GT(quality.outputs[0].sqnr_db, scheme == QuantizeScheme::weights_int4 ? 10 : 25);
     }
+}
+
+// Two ops with the same weights and biases of very different sizes: other scales, other names.
+TEST_F(Quantizing, NoTwoOpsHaveOneName) {
+    Model model;
+    model.dialect = "onnx";
+    model.opsets = {{"", 17}};
+    model.ir_version = 8;
+    auto& graph = model.graph;
+    auto from = graph.add_input("x", Type::tensor(DType::f32, Shape{1, 3, 8, 8}));
+    auto weights = drawn(9, 4);
+    weights[0] = weights[1] = weights[2] = 1e-11F;
+    const auto w = graph.add_constant("w", Constant::of(DType::f32, {3, 3, 1, 1}, weights));
+    for (const float size : {1.0F, 100.0F}) {
+        const auto b =
+            graph.add_constant(graph.fresh_name("b"),
+                               Constant::of(DType::f32, {3}, std::vector<float>{size, size, size}));
+        OpSpec conv;
+        conv.type = "Conv";
+        conv.name = fmt::format("conv_{}", size);
+        conv.inputs = {from, w, b};
+        conv.outputs = {graph.add_tensor(graph.fresh_name("y"), Type::tensor(DType::f32))};
+        from = conv.outputs[0];
+        graph.append(std::move(conv));
+    }
+    graph.set_outputs({from});
+    const auto made = quantize(model, calibrate(model, engine(), inputs, {}), {});
+    std::set<std::string> names;
+    for (const auto id : made.model.graph.ops()) {
+        EXPECT_TRUE(names.insert(made.model.graph.op(id).name).second)
+            << made.model.graph.op(id).name;
+    }
+    EXPECT_EQ(count(made.model, "DequantizeLinear"), 6U);
+    compare_quality(model, made.model, engine(), inputs);
 }
 
 TEST_F(Quantizing, SaysWhatIsWrong) {

@@ -49,7 +49,7 @@ $ trocar quantize models/transformer.onnx out.onnx --scheme weights-int8 --keep 
 there is nothing to quantize, so nothing was written
 
 $ trocar quantize models/no_ops.onnx out.onnx --scheme weights-f16
-no op has weights or sums of f32, so nothing was written
+no op outside of bodies has weights or sums of f32, so nothing was written
 [exit 1]
 
 $ trocar quantize models/transformer.onnx out.onnx --fill nan --shape batch=1 --shape length=6 --range entropy --percentile 0

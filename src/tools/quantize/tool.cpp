@@ -113,11 +113,12 @@ public:
         if (count_of(made) == 0 || context_.interrupted()) {
             report.partial = context_.interrupted();
             report.verdict = report.partial;
-            report.notes.emplace_back(report.partial     ? "interrupted, so nothing was written"
-                                      : made.ops.empty() ? "no op has weights or sums of f32, so "
-                                                           "nothing was written"
-                                                         : "there is nothing to quantize, so "
-                                                           "nothing was written");
+            report.notes.emplace_back(
+                report.partial     ? "interrupted, so nothing was written"
+                : made.ops.empty() ? "no op outside of bodies has weights or sums of f32, so "
+                                     "nothing was written"
+                                   : "there is nothing to quantize, so "
+                                     "nothing was written");
             add_left(made, report);
             return report;
         }
@@ -175,6 +176,8 @@ private:
             auto mapped = map_model(typed, format->dialect);
             report_mapping(mapped, made.dialect, report);
             if (!mapped.complete()) {
+                auto& file = report.sections.front().scalars.front();
+                file.value = Cell::unavailable(fmt::format("{} cannot be written", path));
                 return;
             }
             report.tables.back().hidden = true;  // all were mapped
