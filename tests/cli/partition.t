@@ -154,3 +154,10 @@ trocar: 'whole' has no parts of a model: it has no manifest.json
 $ trocar partition run nowhere
 trocar: there is no folder 'nowhere'
 [exit 3]
+
+# A format that is read only.
+
+$ trocar partition .deps/models/silero_vad.jit read-only --parts 2
+trocar: parts of models of the format 'torchscript' cannot be written
+  hint: `trocar convert` maps it to onnx, whose parts can be
+[exit 3]

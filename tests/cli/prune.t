@@ -89,6 +89,10 @@ $ rm -f out.onnx; trocar prune models/transformer.onnx out.onnx --sparsity 1
 trocar: 1 is no share to prune: it is 0 at least and below 1
 [exit 2]
 
+$ trocar prune models/transformer.onnx out.onnx --sparsity -1
+trocar: -1 is no share to prune: it is 0 at least and below 1
+[exit 2]
+
 $ trocar prune models/transformer.onnx out.onnx --method half
 trocar: 'half' is no way to prune
   hint: magnitude, random, channels, or a pattern such as 2:4

@@ -57,6 +57,13 @@ public:
                         "parts are written to a folder of their own: name a new one, or empty "
                         "this one");
         }
+        const auto* writer = find_writer(lab::model_file(model_.format, "part"));
+        if (writer == nullptr || writer->dialect != model_.dialect) {
+            throw Error(
+                Fault::unsupported,
+                fmt::format("parts of models of the format '{}' cannot be written", model_.format),
+                "`trocar convert` maps it to onnx, whose parts can be");
+        }
         observe(report);
         const auto costs = costs_of(report);
         auto partition = divide(costs);
