@@ -125,7 +125,7 @@ trocar: 'parts' has something in it
   hint: parts are written to a folder of their own: name a new one, or empty this one
 [exit 2]
 
-$ ls -A | grep -v -E '^(bytes|by-parts|devices|labels.txt|lines|models|ops|parts|private|whole|odd-.*|two-.*|tools)$'
+$ ls -A | grep -v -E '^(\.deps|bytes|by-parts|devices|labels.txt|lines|models|ops|parts|private|whole|odd-.*|two-.*|tools)$'
 [exit 1]
 
 $ echo x >> parts/part_02.onnx; trocar partition run parts --fill random --shape batch=1
