@@ -16,6 +16,7 @@
 
 namespace trocar {
 
+struct Cell;
 struct Report;
 struct Table;
 
@@ -37,7 +38,8 @@ struct Quality {
     std::size_t labelled = 0;
     std::size_t right_before = 0;  // largest element of the first output is the label
     std::size_t right_after = 0;
-    std::size_t agreeing = 0;  // both choose the same
+    std::size_t choices = 0;   // rows of the first output, where it is of f32
+    std::size_t agreeing = 0;  // of them, where both choose the same
 };
 
 // Where a model has less of a tensor: the places along an axis that it still has.
@@ -81,6 +83,7 @@ private:
 
 // For the reports of tools: accuracy, same choices and SQNR of the outputs as a section, of the
 // engine that is named where it is another one; the layers as a table.
+Cell decibels(double db);  // for Show::decibels; infinite: a text, "same" or "lost"
 void add_quality_section(const Quality& quality, Report& report, const std::string& engine = "");
 Table quality_table(const Quality& quality);
 

@@ -40,6 +40,7 @@ struct QuantizeOptions {
     // pairs in 16 bits, as some do on processors without instructions for it.
     int weight_bits = 8;
     std::int64_t block = 32;  // elements along the input channels with one scale, for int4
+    bool outputs = false;     // outputs of the model are quantised too, for engines of integers
     Selector keep;            // ops that stay as they are
 };
 
@@ -47,12 +48,14 @@ struct TensorRange {
     std::string tensor;
     double low = 0;
     double high = 0;
+    std::uint64_t left_out = 0;  // numbers that were infinite or none
 };
 
 using QuantizeProgress = QualityProgress;
 
-// The ranges of the tensors that `quantize` wants, seen by instruments while the model runs. Reads
-// the inputs once for RangeMethod::min_max, else twice. Throws Error(input) when there are none.
+// The ranges of the tensors that `quantize` wants, seen by instruments while the model runs; none
+// for a tensor of which no finite number was seen. Reads the inputs once for RangeMethod::min_max,
+// else twice. Throws Error(input) when there are none, or no range at all.
 std::vector<TensorRange> calibrate(const Model& model, const std::shared_ptr<Engine>& engine,
                                    const InputSets& inputs, const QuantizeOptions& options,
                                    const QuantizeProgress& progress = {});
@@ -72,8 +75,8 @@ struct Quantized {
     std::uint64_t constant_bytes_after = 0;
 };
 // A model of ONNX ops with smaller numbers. Tensors keep their names: those that are quantised have
-// the quantised numbers, as reals, under a name of their own. Throws Error(unsupported) on other
-// dialects, Error(input) where a range is missing.
+// the quantised numbers, as reals, under a name of their own. An op of which a range is missing
+// stays as it is. Throws Error(unsupported) on other dialects, Error(input) without any ranges.
 Quantized quantize(const Model& model, const std::vector<TensorRange>& ranges,
                    const QuantizeOptions& options);
 

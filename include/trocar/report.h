@@ -46,6 +46,7 @@ enum class Show {
     seconds,      // 0.0794 → 79.4 ms (the value is in seconds)
     nanoseconds,  // 79400000 → 79.4 ms (the value is in nanoseconds)
     ratio,        // 1.0234 → 1.02×
+    decibels,     // 38.4123 → 38.4 dB
 };
 
 struct Column {

@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "graph/fingerprints.h"
+#include "graph/op_meaning.h"
 #include "trocar/error.h"
 #include "trocar/graph_diff.h"
 #include "trocar/statistics.h"
@@ -324,6 +325,9 @@ private:
     void attributes(const Op& x, const Op& y, GraphDiff::Changed& changed) {
         for (const auto& attribute : x.attributes) {
             const auto* other = y.attribute(attribute.name);
+            if (other == nullptr && says_default(x, attribute)) {
+                continue;
+            }
             if (other == nullptr) {
                 changed.what.push_back(
                     fmt::format("{}: {} → none", attribute.name, text_of(attribute)));
@@ -344,7 +348,7 @@ private:
             bodies(changed.op, attribute, *other);
         }
         for (const auto& attribute : y.attributes) {
-            if (x.attribute(attribute.name) == nullptr) {
+            if (x.attribute(attribute.name) == nullptr && !says_default(y, attribute)) {
                 changed.what.push_back(
                     fmt::format("{}: none → {}", attribute.name, text_of(attribute)));
             }
@@ -387,9 +391,24 @@ private:
         return fmt::format("{} '{}'", tensor.constant ? "constant" : "input", tensor.name);
     }
 
+    // How well an input of one op fits one of the other.
+    int fitting(TensorId left, TensorId right) const {
+        if (left == TensorId::none || right == TensorId::none) {
+            return 0;
+        }
+        const bool constants = a_.tensor(left).constant && b_.tensor(right).constant;
+        return is_pair(left, right)                                         ? 2
+               : constants && a_.tensor(left).name == b_.tensor(right).name ? 2
+               : constants                                                  ? 1
+                                                                            : 0;
+    }
     void inputs_of(OpId id, OpId other, GraphDiff::Changed& changed) {
         const auto& x = a_.op(id).inputs;
-        const auto& y = b_.op(other).inputs;
+        auto y = b_.op(other).inputs;
+        if (commutes(a_.op(id)) && commutes(b_.op(other)) &&
+            fitting(x[0], y[0]) + fitting(x[1], y[1]) < fitting(x[0], y[1]) + fitting(x[1], y[0])) {
+            std::swap(y[0], y[1]);
+        }
         for (std::size_t i = 0; i < std::max(x.size(), y.size()); ++i) {
             const auto left = i < x.size() ? x[i] : TensorId::none;
             const auto right = i < y.size() ? y[i] : TensorId::none;

@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "graph/fingerprints.h"
+#include "graph/op_meaning.h"
 #include "trocar/graph_diff.h"
 
 namespace trocar {
@@ -13,7 +14,13 @@ using Keys = std::vector<std::uint64_t>;
 
 class Matcher {
 public:
-    Matcher(const Graph& a, const Graph& b) : a_(a), b_(b), of_a_(a), of_b_(b) {
+    Matcher(const Graph& a, const Graph& b)
+        : a_(a),
+          b_(b),
+          of_a_(a),
+          of_b_(b),
+          lone_a_(lone(a, of_a_.strong)),
+          lone_b_(lone(b, of_b_.strong)) {
         made_.to_b.assign(a.op_limit(), OpId::none);
         made_.to_a.assign(b.op_limit(), OpId::none);
     }
@@ -210,13 +217,44 @@ private:
             const auto y = made_.to_b[index(x)];
             const auto& op_a = a_.op(x);
             const auto& op_b = b_.op(y);
+            const bool exchanged = are_exchanged(op_a, op_b);
             for (std::size_t i = 0; i < std::min(op_a.inputs.size(), op_b.inputs.size()); ++i) {
-                follow(producer(a_, op_a.inputs[i]), producer(b_, op_b.inputs[i]), same);
+                follow(producer(a_, op_a.inputs[i]),
+                       producer(b_, op_b.inputs[exchanged ? 1 - i : i]), same);
             }
             for (std::size_t i = 0; i < std::min(op_a.outputs.size(), op_b.outputs.size()); ++i) {
                 readers(op_a.outputs[i], op_b.outputs[i], same);
             }
         }
+    }
+
+    // Do the inputs of two ops fit better crosswise? Where their order tells, by names alone.
+    bool are_exchanged(const Op& x, const Op& y) const {
+        if (x.inputs.size() != 2 || y.inputs.size() != 2) {
+            return false;
+        }
+        if (!commutes(x) || !commutes(y)) {
+            const auto named_alike = [&](std::size_t i, std::size_t j) {
+                const auto from = producer(a_, x.inputs[i]);
+                const auto to = producer(b_, y.inputs[j]);
+                return from != OpId::none && to != OpId::none && !a_.op(from).name.empty() &&
+                       a_.op(from).name == b_.op(to).name;
+            };
+            return named_alike(0, 1) && named_alike(1, 0) && !named_alike(0, 0);
+        }
+        const auto fit = [&](std::size_t i, std::size_t j) {
+            const auto from = producer(a_, x.inputs[i]);
+            const auto to = producer(b_, y.inputs[j]);
+            if (from == OpId::none || to == OpId::none) {
+                return from == to ? 1 : -2;
+            }
+            if (!free_a(from) || !free_b(to)) {
+                return made_.to_b[index(from)] == to ? 2 : -2;
+            }
+            return (of_a_.weak[index(from)] == of_b_.weak[index(to)] ? 1 : 0) +
+                   (of_a_.strong[index(from)] == of_b_.strong[index(to)] ? 1 : 0);
+        };
+        return fit(0, 1) + fit(1, 0) > fit(0, 0) + fit(1, 1);
     }
 
     static OpId producer(const Graph& graph, TensorId id) {
@@ -250,8 +288,33 @@ private:
                           });
                });
     }
+    // Is there one other op with the very weights of `x`, though names do not say that it is `y`?
+    bool has_twin_elsewhere(OpId x, OpId y) const {
+        const auto key = of_a_.strong[index(x)];
+        if (key == of_b_.strong[index(y)] || key == of_a_.weak[index(x)] ||
+            (!a_.op(x).name.empty() && a_.op(x).name == b_.op(y).name)) {
+            return false;
+        }
+        const auto own = lone_a_.find(key);
+        const auto twin = lone_b_.find(key);
+        return own != lone_a_.end() && own->second == x && twin != lone_b_.end() &&
+               twin->second != OpId::none && free_b(twin->second);
+    }
+    // Ops by their strong hashes; none: several have it.
+    static std::unordered_map<std::uint64_t, OpId> lone(const Graph& graph, const Keys& keys) {
+        std::unordered_map<std::uint64_t, OpId> all;
+        for (const auto id : graph.ops()) {
+            const auto [at, first] = all.emplace(keys[index(id)], id);
+            at->second = first ? id : OpId::none;
+        }
+        return all;
+    }
+
     void follow(OpId x, OpId y, bool same) {
         if (x == OpId::none || y == OpId::none || !free_a(x) || !free_b(y)) {
+            return;
+        }
+        if (has_twin_elsewhere(x, y)) {
             return;
         }
         if (same ? alike(a_.op(x), b_.op(y)) : same_place(x, y)) {
@@ -298,6 +361,8 @@ private:
     const Graph& b_;
     Fingerprints of_a_;
     Fingerprints of_b_;
+    std::unordered_map<std::uint64_t, OpId> lone_a_;
+    std::unordered_map<std::uint64_t, OpId> lone_b_;
     OpMatches made_;
     std::deque<OpId> fresh_;
 };

@@ -252,5 +252,59 @@ TEST(GraphDiff, LongGraphsTakeLinearTime) {
     EXPECT_LT(taken.count(), 30);  // seconds, also under sanitizers
 }
 
+// Exchanges the inputs of the joins.
+Model exchanged(Model model, const char* type) {
+    auto& graph = model.graph;
+    const auto range = graph.ops();
+    for (const auto id : std::vector<OpId>(range.begin(), range.end())) {
+        if (graph.op(id).name.find("Join") != std::string::npos) {
+            OpSpec turned = static_cast<const OpSpec&>(graph.op(id));
+            turned.type = type;
+            std::swap(turned.inputs[0], turned.inputs[1]);
+            turned.outputs.clear();
+            graph.replace(id, std::move(turned));
+        }
+    }
+    return model;
+}
+
+TEST(GraphDiff, TheOrderOfTermsIsNoDifference) {
+    const auto a = net(8, "");
+    EXPECT_TRUE(diff_models(a, exchanged(net(8, ""), "Add")).same({}));
+    EXPECT_TRUE(diff_models(a, exchanged(net(8, "other_"), "Add")).same({}));
+}
+
+TEST(GraphDiff, TheOrderOfOtherInputsIsAndNothingElse) {
+    const auto a = exchanged(exchanged(net(8, ""), "Sub"), "Sub");
+    const auto diff = diff_models(a, exchanged(net(8, ""), "Sub"));
+    EXPECT_EQ(diff.matched, a.graph.op_count());
+    EXPECT_THAT(diff.constants, IsEmpty());
+    ASSERT_EQ(diff.changed.size(), 4U);
+    for (const auto& one : diff.changed) {
+        EXPECT_THAT(one.op, HasSubstr("Join"));
+        EXPECT_EQ(one.what.size(), 2U);
+    }
+}
+
+TEST(GraphDiff, AnAttributeThatSaysWhatHoldsAnywayIsNoDifference) {
+    const auto flat = [](std::vector<Attribute> attributes) {
+        Model model;
+        model.dialect = "onnx";
+        model.format = "onnx";
+        model.opsets = {{"", 17}};
+        const auto x = model.graph.add_input("x", Type::tensor(DType::f32, Shape{1, 2}));
+        const auto y = new_tensor(model.graph, "y");
+        auto op = spec("Flatten", {x}, {y}, "flat");
+        op.attributes = std::move(attributes);
+        model.graph.append(std::move(op));
+        model.graph.set_outputs({y});
+        return model;
+    };
+    const auto without = flat({});
+    EXPECT_TRUE(diff_models(without, flat({{"axis", std::int64_t{1}, {}, {}}})).same({}));
+    EXPECT_TRUE(diff_models(flat({{"axis", std::int64_t{1}, {}, {}}}), without).same({}));
+    EXPECT_FALSE(diff_models(without, flat({{"axis", std::int64_t{0}, {}, {}}})).same({}));
+}
+
 }  // namespace
 }  // namespace trocar

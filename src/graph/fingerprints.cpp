@@ -2,6 +2,7 @@
 
 #include <bit>
 
+#include "graph/op_meaning.h"
 #include "trocar/random.h"
 #include "util/xxh64.h"
 
@@ -59,23 +60,45 @@ struct ValueHash {
     }
 };
 
+// A hash of all that an op reads, on top of another: in order, or in any order where that is the
+// same.
+template <class HashOfOne>
+std::uint64_t all_of_inputs(const Op& op, std::uint64_t hash, const HashOfOne& of_one) {
+    std::uint64_t sum = 0;
+    for (const auto input : op.inputs) {
+        if (commutes(op)) {
+            sum += mixed(23, of_one(input));
+        } else {
+            hash = mixed(hash, of_one(input));
+        }
+    }
+    return commutes(op) ? mixed(hash, sum) : hash;
+}
+// The place in which an op reads, where places differ.
+std::uint64_t place_of(const Graph& graph, const Use& use) {
+    return commutes(graph.op(use.op)) ? 0 : use.slot;
+}
+
 std::uint64_t op_hash(const Graph& graph, const Op& op, bool strong) {
     auto hash =
         mixed(text_hash(op.type), op.domain == "ai.onnx" ? text_hash("") : text_hash(op.domain));
     hash = mixed(hash, text_hash(op.overload));
     std::uint64_t attributes = 0;  // in any order
     for (const auto& attribute : op.attributes) {
+        if (says_default(op, attribute)) {
+            continue;
+        }
         attributes += mixed(mixed(text_hash(attribute.name), text_hash(attribute.reference)),
                             std::visit(ValueHash{strong}, attribute.value));
     }
     hash = mixed(hash, attributes);
-    for (const auto input : op.inputs) {
+    const auto read = all_of_inputs(op, hash, [&](TensorId input) -> std::uint64_t {
         const auto* tensor = input == TensorId::none ? nullptr : &graph.tensor(input);
-        hash = mixed(hash, tensor == nullptr  ? 21
-                           : tensor->constant ? constant_hash(*tensor->constant, strong)
-                                              : 22);
-    }
-    return mixed(hash, op.outputs.size());
+        return tensor == nullptr  ? 21
+               : tensor->constant ? constant_hash(*tensor->constant, strong)
+                                  : 22;
+    });
+    return mixed(read, op.outputs.size());
 }
 
 // A body as a whole: its ops in their order, with what they read.
@@ -155,10 +178,9 @@ void Fingerprints::spread(const std::vector<std::uint64_t>& own,
     };
     for (const auto id : graph_.ops()) {
         const auto& op = graph_.op(id);
-        auto hash = own[index(id)];
-        for (const auto input : op.inputs) {
-            hash = mixed(hash, input == TensorId::none ? 0 : from(input));
-        }
+        const auto hash = all_of_inputs(op, own[index(id)], [&](TensorId input) {
+            return input == TensorId::none ? std::uint64_t{0} : from(input);
+        });
         std::uint64_t captured = 0;
         for (const auto input : op.captures) {
             captured += from(input);
@@ -176,7 +198,7 @@ void Fingerprints::spread(const std::vector<std::uint64_t>& own,
             std::uint64_t readers = 0;
             if (output != TensorId::none) {
                 for (const auto& use : graph_.tensor(output).uses) {
-                    readers += mixed(backward[index(use.op)], use.slot);
+                    readers += mixed(backward[index(use.op)], place_of(graph_, use));
                 }
                 const auto at = outputs.find(output);
                 readers += at == outputs.end() ? 0 : at->second;
@@ -191,17 +213,16 @@ std::vector<std::uint64_t> Fingerprints::widened(const std::vector<std::uint64_t
     std::vector<std::uint64_t> wider(narrower.size(), 0);
     for (const auto id : graph_.ops()) {
         const auto& op = graph_.op(id);
-        auto hash = narrower[index(id)];
-        for (const auto input : op.inputs) {
+        auto hash = all_of_inputs(op, narrower[index(id)], [&](TensorId input) {
             const auto producer =
                 input == TensorId::none ? OpId::none : graph_.tensor(input).producer;
-            hash = mixed(hash, producer == OpId::none ? 70 : narrower[index(producer)]);
-        }
+            return producer == OpId::none ? std::uint64_t{70} : narrower[index(producer)];
+        });
         for (const auto output : op.outputs) {
             std::uint64_t readers = 0;
             if (output != TensorId::none) {
                 for (const auto& use : graph_.tensor(output).uses) {
-                    readers += mixed(narrower[index(use.op)], use.slot);
+                    readers += mixed(narrower[index(use.op)], place_of(graph_, use));
                 }
             }
             hash = mixed(hash, readers);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 
 #include "util/elements.h"
@@ -16,6 +15,7 @@ using Scales = std::shared_ptr<const Quantization>;
 
 constexpr double most_steps = 127;           // of a weight
 constexpr double off_a_step = 0.001;         // that rounding to f32 may leave
+constexpr double largest_bias = 1U << 30;    // of 32 bits, with room for sums
 constexpr std::size_t worth_storing = 1024;  // elements
 
 std::int64_t zero_point(const Quantization& how) {
@@ -31,14 +31,15 @@ bool same_scales(const Quantization& a, const Quantization& b) {
     return a.scales == b.scales && zero_point(a) == zero_point(b);
 }
 
-// The largest step of which all these numbers are multiples, up to 127 times; 1 when all are 0.
-std::optional<double> step_of(const std::vector<double>& numbers) {
+// The smallest step, but not below `least`, of which all these numbers are multiples, up to 127
+// times; 0 when all are 0. Small, because a bias is rounded to it.
+std::optional<double> step_of(const std::vector<double>& numbers, double least) {
     double most = 0;
     for (const auto number : numbers) {
         most = std::max(most, std::abs(number));
     }
     if (most == 0) {
-        return 1.0;
+        return 0.0;
     }
     if (!std::isfinite(most)) {
         return std::nullopt;
@@ -49,7 +50,8 @@ std::optional<double> step_of(const std::vector<double>& numbers) {
                 const double times = number / step;
                 return std::abs(times - std::round(times)) <= off_a_step;
             })) {
-            return step;
+            const double finer = least > 0 ? std::floor(step / least) : most_steps;
+            return step / std::clamp(finer, 1.0, std::floor(most_steps / steps));
         }
     }
     return std::nullopt;
@@ -60,7 +62,9 @@ struct Weights {
     std::vector<std::int8_t> numbers;
     std::vector<float> scales;
 };
-std::optional<Weights> integers_of(const Constant& constant, std::size_t axis) {
+// `least`: steps that a channel has at least; empty: any.
+std::optional<Weights> integers_of(const Constant& constant, std::size_t axis,
+                                   const std::vector<double>& least = {}) {
     if (constant.dtype() != DType::f32 || axis >= constant.shape().size()) {
         return std::nullopt;
     }
@@ -77,12 +81,20 @@ std::optional<Weights> integers_of(const Constant& constant, std::size_t axis) {
     for (std::size_t i = 0; i < numbers.size(); ++i) {
         of_channel[i / inner % channels].push_back(numbers[i]);
     }
-    for (const auto& channel : of_channel) {
-        const auto step = step_of(channel);
+    std::vector<double> steps(channels, 0);
+    for (std::size_t c = 0; c < channels; ++c) {
+        const auto step = step_of(of_channel[c], c < least.size() ? least[c] : 0);
         if (!step) {
             return std::nullopt;
         }
-        made.scales.push_back(static_cast<float>(*step));
+        steps[c] = *step;
+    }
+    // A channel of zeros has the steps of the others.
+    const double largest = channels == 0 ? 0 : *std::max_element(steps.begin(), steps.end());
+    for (std::size_t c = 0; c < channels; ++c) {
+        const double step = steps[c] > 0 ? steps[c] : largest > 0 ? largest : 1;
+        made.scales.push_back(static_cast<float>(
+            steps[c] > 0 || c >= least.size() ? step : std::max(step, least[c])));
     }
     for (std::size_t i = 0; i < numbers.size(); ++i) {
         made.numbers[i] = static_cast<std::int8_t>(
@@ -401,14 +413,22 @@ private:
         if (!weights.constant || weights.is_input) {
             return false;
         }
-        const auto found = integers_of(*weights.constant, rule.axis);
-        if (!found) {
-            return false;
-        }
         const double scale = static_cast<double>(scales(input).scales[0]);
         std::optional<TensorId> bias;
         const auto bias_slot =
             rule.bias ? static_cast<std::size_t>(*rule.bias) : made.inputs.size();
+        std::vector<double> least;
+        if (bias_slot < made.inputs.size() && made.inputs[bias_slot] != TensorId::none &&
+            graph_.tensor(made.inputs[bias_slot]).constant) {
+            least = numbers_of(*graph_.tensor(made.inputs[bias_slot]).constant);
+            for (auto& number : least) {
+                number = std::abs(number) / (scale * largest_bias);
+            }
+        }
+        const auto found = integers_of(*weights.constant, rule.axis, least);
+        if (!found) {
+            return false;
+        }
         if (bias_slot < made.inputs.size() && made.inputs[bias_slot] != TensorId::none) {
             bias = integer_bias(made.inputs[bias_slot], scale, found->scales);
             if (!bias) {
@@ -435,7 +455,7 @@ private:
         for (std::size_t i = 0; i < numbers.size(); ++i) {
             how.scales.push_back(static_cast<float>(scale * static_cast<double>(of_weights[i])));
             const double integer = std::round(numbers[i] / static_cast<double>(how.scales.back()));
-            if (!(std::abs(integer) < std::numeric_limits<std::int32_t>::max() / 2)) {
+            if (!(std::abs(integer) <= 2 * largest_bias - 1)) {
                 return std::nullopt;
             }
             integers.push_back(static_cast<std::int32_t>(integer));

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "mapping/fuse.h"
 #include "mapping/syntax.h"
 
@@ -66,6 +68,12 @@ protected:
         }
         return all;
     }
+    std::vector<std::int32_t> integers(const std::string& name) const {
+        const auto bytes = tensor(name).constant->bytes();
+        std::vector<std::int32_t> all(bytes.size() / sizeof(std::int32_t));
+        std::memcpy(all.data(), bytes.data(), bytes.size());
+        return all;
+    }
     const Tensor& tensor(const std::string& name) const {
         return graph_.tensor(graph_.find_tensor(name).value());
     }
@@ -84,12 +92,26 @@ TEST_F(IntegerOps, WeightsAndBiasBecomeIntegers) {
                 ElementsAre("xq = Q(x)", "yq = CONV(xq, w/int8, b/int32)", "yq/real = DQ(yq)"));
     EXPECT_EQ(graph_.op(tensor("yq").producer).text("act", ""), "RELU");
     const auto& weights = tensor("w/int8");
-    EXPECT_THAT(weights.quantization->scales, ElementsAre(0.25F, 31.75F));
-    EXPECT_EQ(weights.constant->bytes()[1], std::byte{0xfe});  // -2
+    EXPECT_THAT(weights.quantization->scales, ElementsAre(0.5F / 126, 0.25F));
+    EXPECT_EQ(weights.constant->bytes()[1], std::byte{0x82});  // -126
     const auto& bias = tensor("b/int32");
     EXPECT_EQ(bias.type.dtype, DType::i32);
-    EXPECT_THAT(bias.quantization->scales, ElementsAre(0.125F, 15.875F));
-    EXPECT_EQ(bias.constant->bytes()[0], std::byte{8});
+    EXPECT_THAT(bias.quantization->scales, ElementsAre(0.25F / 126, 0.125F));
+    EXPECT_THAT(integers("b/int32"), ElementsAre(504, -16));
+}
+
+TEST_F(IntegerOps, ABiasIsNotRoundedAwayByFewWeights) {
+    // One weight, and none.
+    const auto x = through(x_, "xq", 1.0F);
+    const auto w = constant("w", {2, 2}, {12.7F, 0.0F, 0.0F, 0.0F});
+    const auto b = constant("b", {2}, {0.3F, 0.7F});
+    EXPECT_EQ(use(through(op("CONV", {x, w, b}, "c"), "yq", 0.125F)), 1U);
+    const auto& steps = tensor("b/int32").quantization->scales;
+    const auto codes = integers("b/int32");
+    const std::vector<float> real = {0.3F, 0.7F};
+    for (std::size_t i = 0; i < 2; ++i) {
+        EXPECT_NEAR(static_cast<float>(codes[i]) * steps[i], real[i], 0.05) << i;
+    }
 }
 
 TEST_F(IntegerOps, WeightsThatAreNoMultiplesStayReal) {

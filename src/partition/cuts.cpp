@@ -8,6 +8,7 @@
 
 #include "partition/order.h"
 #include "trocar/error.h"
+#include "trocar/random.h"
 
 // Parts that are neighbours in the order of the graph.
 namespace trocar {
@@ -18,16 +19,54 @@ using partitioning::Ops;
 
 constexpr double slack = 1.05;  // of the cost of the most expensive part, for cheaper cuts
 
+using Order = std::vector<std::size_t>;  // places of ops, each behind those that it waits for
+
+// The order of the graph, and others, drawn, in which branches lie in another way between.
+std::vector<Order> orders_of(const Ops& ops) {
+    constexpr std::size_t most = 64;
+    constexpr std::size_t fewest = 4;
+    constexpr std::size_t work = 20'000;  // ops to order in all
+    std::vector<Order> all(1, Order(ops.size()));
+    std::iota(all[0].begin(), all[0].end(), std::size_t{0});
+    for (auto left = std::clamp(work / ops.size(), fewest, most); left > 1; --left) {
+        Order order;
+        std::vector<std::size_t> waits(ops.size());
+        std::vector<std::size_t> ready;
+        for (std::size_t i = 0; i < ops.size(); ++i) {
+            waits[i] = ops.waits(i);
+            if (waits[i] == 0) {
+                ready.push_back(i);
+            }
+        }
+        while (!ready.empty()) {
+            const auto drawn = philox(left, 0, order.size())[0] % ready.size();
+            std::swap(ready[drawn], ready.back());
+            order.push_back(ready.back());
+            ready.pop_back();
+            for (const auto reader : ops.readers(order.back())) {
+                if (--waits[reader] == 0) {
+                    ready.push_back(reader);
+                }
+            }
+        }
+        if (order != all[0]) {
+            all.push_back(std::move(order));
+        }
+    }
+    return all;
+}
+
 // Bytes of the tensors that are written up to a place and read after it.
-std::vector<double> crossing_bytes(const Ops& ops, const PartitionCosts& costs) {
+std::vector<double> crossing_bytes(const Ops& ops, const Order& order,
+                                   const PartitionCosts& costs) {
     std::vector<double> starts(ops.size() + 1, 0);
     std::unordered_map<TensorId, std::size_t> last;
     std::unordered_map<TensorId, std::size_t> written;
     for (std::size_t i = 0; i < ops.size(); ++i) {
-        for (const auto id : ops.reads(i)) {
+        for (const auto id : ops.reads(order[i])) {
             last[id] = i;
         }
-        for (const auto id : ops.graph().op(ops.op(i)).outputs) {
+        for (const auto id : ops.graph().op(ops.op(order[i])).outputs) {
             if (id != TensorId::none) {
                 written[id] = i;
             }
@@ -129,13 +168,14 @@ std::vector<std::size_t> cheapest_cuts(const std::vector<double>& costs,
     return ends;
 }
 
-std::vector<std::vector<std::size_t>> runs(const std::vector<std::size_t>& ends) {
+std::vector<std::vector<std::size_t>> runs(const std::vector<std::size_t>& ends,
+                                           const Order& order) {
     std::vector<std::vector<std::size_t>> parts;
     std::size_t first = 0;
     for (const auto end : ends) {
         auto& part = parts.emplace_back();
         for (; first < end; ++first) {
-            part.push_back(first);
+            part.push_back(order[first]);
         }
     }
     return parts;
@@ -172,13 +212,33 @@ Partition partition_by_cost(const Model& model, std::size_t parts, const Partiti
     if (sum == 0) {
         std::fill(each.begin(), each.end(), 1.0);
     }
-    const auto crossing = crossing_bytes(ops, costs);
-    const auto limit = least_limit(each, parts);
-    auto ends = cheapest_cuts(each, crossing, parts, limit * slack);
-    if (ends.empty()) {
+    const auto orders = orders_of(ops);
+    std::vector<std::vector<double>> ordered;
+    auto limit = std::numeric_limits<double>::infinity();
+    for (const auto& order : orders) {
+        auto& row = ordered.emplace_back();
+        std::transform(order.begin(), order.end(), std::back_inserter(row),
+                       [&](std::size_t place) { return each[place]; });
+        limit = std::min(limit, least_limit(row, parts));
+    }
+    auto fewest = std::numeric_limits<double>::infinity();
+    std::vector<std::vector<std::size_t>> best;
+    for (std::size_t i = 0; i < orders.size(); ++i) {
+        const auto crossing = crossing_bytes(ops, orders[i], costs);
+        const auto ends = cheapest_cuts(ordered[i], crossing, parts, limit * slack);
+        double bytes = 0;
+        for (std::size_t k = 0; k + 1 < ends.size(); ++k) {
+            bytes += crossing[ends[k] - 1];
+        }
+        if (!ends.empty() && bytes < fewest) {
+            fewest = bytes;
+            best = runs(ends, orders[i]);
+        }
+    }
+    if (best.empty()) {
         throw Error(Fault::internal, "no cuts were found");
     }
-    return ops.finish(runs(ends), {}, costs);
+    return ops.finish(std::move(best), {}, costs);
 }
 
 Partition partition_by_bytes(const Model& model, std::uint64_t limit, const PartitionCosts& costs) {
@@ -209,7 +269,9 @@ Partition partition_by_bytes(const Model& model, std::uint64_t limit, const Part
         first += fits;
         ends.push_back(first);
     }
-    return ops.finish(runs(ends), {}, costs);
+    Order order(ops.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    return ops.finish(runs(ends, order), {}, costs);
 }
 
 }  // namespace trocar

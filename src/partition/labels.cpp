@@ -148,6 +148,13 @@ std::vector<const Constant*> weights(const Ops& ops, std::size_t place) {
             all.push_back(constant);
         }
     }
+    // What bodies read from outside may be anything there.
+    for (const auto id : op.captures) {
+        const auto* constant = ops.plan().constants[index(id)];
+        if (constant != nullptr && constant->element_count() > 2 && is_float(constant->dtype())) {
+            all.push_back(constant);
+        }
+    }
     return all;
 }
 

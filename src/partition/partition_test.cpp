@@ -138,6 +138,33 @@ TEST(ByCost, CutWhereFewBytesCross) {
     EXPECT_EQ(model.graph.tensor(partition.parts[1].inputs[0]).name, "t2");
 }
 
+// Four branches and their sum.
+TEST(ByCost, BranchesMayLieInAnotherOrder) {
+    Graph graph;
+    const auto x = graph.add_input("x", Type::tensor(DType::f32, Shape{2}));
+    std::vector<TensorId> ends;
+    const std::map<std::string, double> cost{{"a", 7}, {"b", 6}, {"c", 3}, {"d", 4}};
+    for (const auto* name : {"a", "b", "c", "d"}) {
+        ends.push_back(
+            graph.add_tensor(std::string("t") + name, Type::tensor(DType::f32, Shape{2})));
+        graph.append(spec("Relu", {x}, {ends.back()}, name));
+    }
+    const auto y = graph.add_tensor("y", Type::tensor(DType::f32, Shape{2}));
+    graph.append(spec("Sum", ends, {y}, "sum"));
+    graph.set_outputs({y});
+    const auto model = model_of(std::move(graph));
+    auto costs = unit_costs();
+    costs.op = [&](OpId id) {
+        const auto at = cost.find(model.graph.op(id).name);
+        return at == cost.end() ? 0 : at->second;
+    };
+    const auto partition = partition_by_cost(model, 2, costs);
+    expect_acyclic(model, partition);
+    // In the order of the graph: 7 and 13, or 13 and 7.
+    EXPECT_EQ(partition.parts[0].cost, 10);
+    EXPECT_EQ(partition.parts[1].cost, 10);
+}
+
 TEST(ByBytes, NoPartNeedsMore) {
     const auto model = chain_of("rrrr");
     // Every op has 8 bytes in and 8 out.
@@ -253,6 +280,37 @@ PartitionManifest small_manifest() {
     cut.to = {1};
     manifest.cuts = {cut};
     return manifest;
+}
+
+TEST(Private, BodiesThatReadTheSameWeightsStayToo) {
+    const auto body = [](const char* name) {
+        auto made = std::make_shared<Graph>();
+        const auto w = made->add_capture("w");
+        const auto x = made->add_capture("x");
+        const auto y = made->add_tensor(name, Type::tensor(DType::f32));
+        made->append(spec("MatMul", {x, w}, {y}, name));
+        made->set_outputs({y});
+        return made;
+    };
+    Graph graph;
+    const auto x = graph.add_input("x", Type::tensor(DType::f32, Shape{1, 2}));
+    const auto when = graph.add_input("when", Type::tensor(DType::boolean, Shape{}));
+    const auto w =
+        graph.add_constant("w", Constant::of(DType::f32, {2, 2}, std::vector<float>{1, 2, 3, 4}));
+    const auto chosen = new_tensor(graph, "chosen");
+    auto branch = spec("If", {when}, {chosen}, "branch");
+    branch.attributes = {{"then_branch", body("t"), {}, {}}, {"else_branch", body("e"), {}, {}}};
+    const auto id = graph.append(std::move(branch));
+    graph.update_captures(id);
+    const auto y = new_tensor(graph, "y");
+    graph.append(spec("MatMul", {chosen, w}, {y}, "secret"));
+    graph.set_outputs({y});
+    const auto model = model_of(std::move(graph));
+    const auto partition = partition_private(model, named("secret"), unit_costs());
+    ASSERT_EQ(partition.parts.size(), 1U);
+    EXPECT_EQ(partition.parts[0].device, "private");
+    ASSERT_EQ(partition.joined.size(), 1U);
+    EXPECT_THAT(partition.joined[0].second, HasSubstr("weights of 'secret'"));
 }
 
 TEST(Manifest, ThereAndBack) {

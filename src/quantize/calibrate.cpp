@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 #include <numeric>
+#include <tuple>
 
 #include "quantize/ops.h"
 #include "quantize/ranges.h"
@@ -23,6 +24,7 @@ using quantizing::Histogram;
 struct Seen {
     double low = std::numeric_limits<double>::infinity();
     double high = -std::numeric_limits<double>::infinity();
+    std::uint64_t left_out = 0;
     Histogram histogram;
 };
 
@@ -31,8 +33,8 @@ public:
     Watcher(const Model& model, const QuantizeOptions& options) : model_(model) {
         std::vector<QuantizedOp> fates;
         const auto& graph = model.graph;
-        for (const auto id :
-             quantizing::quantized_tensors(graph, quantizing::candidates(model, options, fates))) {
+        for (const auto id : quantizing::quantized_tensors(
+                 graph, quantizing::candidates(model, options, fates), options.outputs)) {
             seen_[graph.tensor(id).name];
         }
         tool_
@@ -99,6 +101,8 @@ private:
             if (std::isfinite(number)) {
                 seen.low = std::min(seen.low, static_cast<double>(number));
                 seen.high = std::max(seen.high, static_cast<double>(number));
+            } else {
+                ++seen.left_out;
             }
         }
     }
@@ -110,15 +114,26 @@ private:
     bool histograms_ = false;
 };
 
+void cut(const Seen& seen, const QuantizeOptions& options, TensorRange& range) {
+    if (options.method == RangeMethod::mse) {
+        std::tie(range.low, range.high) = seen.histogram.least_error(seen.low, seen.high);
+        return;
+    }
+    const double edge = options.method == RangeMethod::percentile
+                            ? seen.histogram.percentile(options.percentile / 100)
+                            : seen.histogram.least_divergence(seen.low, seen.high);
+    range.low = std::max(range.low, -edge);
+    range.high = std::min(range.high, edge);
+}
+
 }  // namespace
 
 std::vector<TensorRange> calibrate(const Model& model, const std::shared_ptr<Engine>& engine,
                                    const InputSets& inputs, const QuantizeOptions& options,
                                    const QuantizeProgress& progress) {
     // As it will be quantised: with normalisations in the weights.
-    auto folded = clone(model);
-    fold_batch_norms(folded);
-    Watcher watcher(folded, options);
+    const auto prepared = quantizing::prepared(model, options.scheme);
+    Watcher watcher(prepared.model, options);
     watcher.pass(engine, inputs, false, progress);
     const bool histograms = options.method != RangeMethod::min_max;
     if (histograms) {
@@ -129,17 +144,16 @@ std::vector<TensorRange> calibrate(const Model& model, const std::shared_ptr<Eng
         if (!(seen.low <= seen.high)) {
             continue;  // nothing finite was seen
         }
-        TensorRange range{name, seen.low, seen.high};
+        TensorRange range{name, seen.low, seen.high, seen.left_out};
         if (histograms) {
-            const double edge = options.method == RangeMethod::percentile
-                                    ? seen.histogram.percentile(options.percentile / 100)
-                                : options.method == RangeMethod::entropy
-                                    ? seen.histogram.least_divergence()
-                                    : seen.histogram.least_error();
-            range.low = std::max(range.low, -edge);
-            range.high = std::min(range.high, edge);
+            cut(seen, options, range);
         }
         ranges.push_back(std::move(range));
+    }
+    if (ranges.empty() && !watcher.seen().empty()) {
+        throw Error(Fault::input,
+                    "no finite number was seen in calibration, so there are no ranges",
+                    "look at the data for NaN and infinity: `trocar dump` counts them for each op");
     }
     return ranges;
 }

@@ -1,5 +1,10 @@
+#include <fmt/format.h>
+
 #include <cmath>
 
+#include "quantize/ops.h"
+#include "quantize/opset.h"
+#include "trocar/error.h"
 #include "trocar/quantize.h"
 #include "util/elements.h"
 
@@ -83,7 +88,47 @@ bool fold(Graph& graph, OpId id) {
     return true;
 }
 
+// Constants that an op writes, or passes on as they are, become constants of the graph.
+void hoist_constants(Graph& graph) {
+    for (auto id = graph.first(); id != OpId::none;) {
+        const auto next = graph.next(id);
+        const auto& op = graph.op(id);
+        const bool fits = op.domain.empty() && op.outputs.size() == 1 &&
+                          op.outputs[0] != TensorId::none && !graph.tensor(op.outputs[0]).is_output;
+        const auto* value = fits && op.type == "Constant" ? op.attribute("value") : nullptr;
+        const auto* given = value == nullptr ? nullptr : std::get_if<Constant>(&value->value);
+        if (given != nullptr && given->dtype() == DType::f32) {
+            const auto name = graph.tensor(op.outputs[0]).name;
+            const auto made = graph.add_constant(graph.fresh_name(name), *given);
+            graph.remove(id, {{op.outputs[0], made}});
+            if (!graph.find_tensor(name)) {
+                graph.rename(made, name);
+            }
+        } else if (fits && op.type == "Identity" && numbers(graph, op.inputs[0])) {
+            graph.remove(id, {{op.outputs[0], op.inputs[0]}});
+        }
+        id = next;
+    }
+}
+
 }  // namespace
+
+quantizing::Prepared quantizing::prepared(const Model& model, QuantizeScheme scheme) {
+    constexpr std::int64_t scales_for_channels = 13;
+    constexpr std::int64_t integers_of_4_bits = 21;
+    if (model.dialect != "onnx") {
+        throw Error(Fault::unsupported,
+                    fmt::format("models of the dialect '{}' cannot be quantised", model.dialect),
+                    "`trocar convert` maps it to onnx");
+    }
+    Prepared made;
+    made.model = clone(model);
+    raise_opset(made.model,
+                scheme == QuantizeScheme::weights_int4 ? integers_of_4_bits : scales_for_channels);
+    hoist_constants(made.model.graph);
+    made.folded = fold_batch_norms(made.model);
+    return made;
+}
 
 std::size_t fold_batch_norms(Model& model) {
     std::size_t count = 0;

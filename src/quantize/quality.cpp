@@ -55,10 +55,44 @@ struct Sums {
     }
 };
 
-std::size_t first_choice(const Value& value) {
+// The place of the largest number, in each row of a batch.
+std::vector<std::size_t> choices(const Value& value) {
     const auto numbers = value.as<float>();
-    return static_cast<std::size_t>(std::max_element(numbers.begin(), numbers.end()) -
-                                    numbers.begin());
+    const auto& shape = value.shape();
+    const auto rows = shape.size() > 1 ? static_cast<std::size_t>(shape[0]) : std::size_t{1};
+    const auto each = numbers.size() / std::max<std::size_t>(rows, 1);
+    std::vector<std::size_t> all;
+    for (std::size_t row = 0; row < rows && each > 0; ++row) {
+        const auto some = numbers.subspan(row * each, each);
+        all.push_back(
+            static_cast<std::size_t>(std::max_element(some.begin(), some.end()) - some.begin()));
+    }
+    return all;
+}
+bool has_choices(const std::vector<NamedValue>& outputs) {
+    return !outputs.empty() && outputs[0].value.is_tensor() &&
+           outputs[0].value.dtype() == DType::f32;
+}
+
+void count_choices(const std::vector<NamedValue>& before, const std::vector<NamedValue>& after,
+                   std::int64_t label, Quality& quality) {
+    if (!has_choices(before) || !has_choices(after)) {
+        return;
+    }
+    const auto a = choices(before[0].value);
+    const auto b = choices(after[0].value);
+    if (a.size() != b.size()) {
+        return;
+    }
+    quality.choices += a.size();
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        quality.agreeing += a[i] == b[i] ? 1 : 0;
+    }
+    if (label >= 0 && a.size() == 1) {
+        ++quality.labelled;
+        quality.right_before += a[0] == static_cast<std::size_t>(label) ? 1 : 0;
+        quality.right_after += b[0] == static_cast<std::size_t>(label) ? 1 : 0;
+    }
 }
 
 // Of a tensor, what another model still has of it.
@@ -197,18 +231,7 @@ Quality compare_quality(const Model& before, const Model& after,
         }
         const auto [a, b] = plain.run(values);
         ++quality.samples;
-        if (!a.empty() && a[0].value.is_tensor() && a[0].value.dtype() == DType::f32 &&
-            a[0].value.element_count() > 0) {
-            const auto first = first_choice(a[0].value);
-            const auto second = first_choice(b[0].value);
-            quality.agreeing += first == second ? 1 : 0;
-            const auto label = labels ? labels(number) : -1;
-            if (label >= 0) {
-                ++quality.labelled;
-                quality.right_before += first == static_cast<std::size_t>(label) ? 1 : 0;
-                quality.right_after += second == static_cast<std::size_t>(label) ? 1 : 0;
-            }
-        }
+        count_choices(a, b, labels ? labels(number) : -1, quality);
         if (progress) {
             progress("comparison", number + 1);
         }
@@ -225,8 +248,7 @@ std::vector<Sensitivity> sensitivity(const Model& model, const std::shared_ptr<E
                                      const std::vector<TensorRange>& ranges,
                                      const QuantizeOptions& options,
                                      const QuantizeProgress& progress) {
-    auto folded = clone(model);
-    fold_batch_norms(folded);
+    const auto folded = quantizing::prepared(model, options.scheme).model;
     std::vector<QuantizedOp> fates;
     std::vector<Sensitivity> all;
     const auto candidates = quantizing::candidates(folded, options, fates);

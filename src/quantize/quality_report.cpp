@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "trocar/quality.h"
 #include "trocar/report.h"
 
@@ -34,6 +36,10 @@ std::int64_t QualityInputs::label(std::size_t number) const {
     return data_ ? data_->label(number).value_or(-1) : -1;
 }
 
+Cell decibels(double db) {
+    return std::isfinite(db) ? Cell(db) : Cell(db > 0 ? "same" : "lost");
+}
+
 void add_quality_section(const Quality& quality, Report& report, const std::string& engine) {
     Section section{.key = engine.empty() ? "quality" : "quality_" + engine,
                     .title = engine.empty() ? "Quality" : "Quality on " + engine,
@@ -49,12 +55,14 @@ void add_quality_section(const Quality& quality, Report& report, const std::stri
         scalars.push_back(
             {"accuracy_after", "Accuracy after", share(quality.right_after), Show::percent, ""});
     }
-    scalars.push_back({"agreeing", "Same choice",
-                       static_cast<double>(quality.agreeing) / static_cast<double>(quality.samples),
-                       Show::percent, ""});
+    if (quality.choices > 0) {
+        const auto share =
+            static_cast<double>(quality.agreeing) / static_cast<double>(quality.choices);
+        scalars.push_back({"agreeing", "Same choice", share, Show::percent, ""});
+    }
     for (const auto& output : quality.outputs) {
         scalars.push_back({"sqnr_" + output.tensor, "SQNR of " + output.tensor,
-                           Cell(fmt::format("{:.1f} dB", output.sqnr_db)), Show::plain, ""});
+                           decibels(output.sqnr_db), Show::decibels, ""});
     }
     report.sections.push_back(std::move(section));
 }
@@ -64,12 +72,11 @@ Table quality_table(const Quality& quality) {
                 .title = "Layers",
                 .columns = {{.key = "tensor", .title = "Tensor"},
                             {.key = "type", .title = "Op"},
-                            {.key = "sqnr_db", .title = "SQNR dB"}},
+                            {.key = "sqnr_db", .title = "SQNR", .show = Show::decibels}},
                 .rows = {},
                 .note = "of what each op makes, against the model before"};
     for (const auto& layer : quality.layers) {
-        table.rows.push_back(
-            {.cells = {layer.tensor, layer.type, Cell(fmt::format("{:.1f}", layer.sqnr_db))}});
+        table.rows.push_back({.cells = {layer.tensor, layer.type, decibels(layer.sqnr_db)}});
     }
     return table;
 }

@@ -4,12 +4,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
+#include <set>
+#include <tuple>
 
 #include "quantize/ops.h"
 #include "quantize/ranges.h"
+#include "trocar/counting.h"
 #include "trocar/error.h"
 #include "util/elements.h"
+#include "util/op_label.h"
 
 namespace trocar {
 
@@ -17,9 +22,11 @@ namespace {
 
 using quantizing::Affine;
 using quantizing::Candidate;
+using quantizing::WeightSlot;
 
-constexpr std::int64_t least_opset = 13;  // scales for each channel
-constexpr std::int64_t opset_int4 = 21;   // blocks, and integers of 4 bits
+// With fewer elements in a block its scale takes more room than they do.
+constexpr std::int64_t fewest_in_block = 8;
+constexpr double largest_bias = 1U << 30;  // of 32 bits, with room for sums
 
 std::uint64_t constant_bytes(const Graph& graph) {
     std::uint64_t all = 0;
@@ -38,24 +45,29 @@ public:
         for (const auto& range : ranges) {
             ranges_[range.tensor] = range;
         }
+        for (const auto id : graph_.ops()) {
+            op_names_.insert(graph_.op(id).name);
+        }
     }
 
     void run() {
-        const auto all = quantizing::candidates(result_.model, options_, result_.ops);
-        if (options_.scheme == QuantizeScheme::int8) {
-            // Ranges are looked up before names change.
+        auto all = quantizing::candidates(result_.model, options_, result_.ops);
+        const bool static_ranges = options_.scheme == QuantizeScheme::int8;
+        if (static_ranges) {
+            if (ranges_.empty() && !all.empty()) {
+                throw Error(Fault::input, "there is no range for any tensor",
+                            "calibrate with the same model and options");
+            }
             share_ranges();
-            for (const auto& one : all) {
-                weights(one);
-            }
-            for (const auto tensor : quantizing::quantized_tensors(graph_, all)) {
+            std::erase_if(all, [this](const Candidate& one) { return lacks_range(one); });
+        }
+        // Ranges are looked up before names change.
+        for (const auto& one : all) {
+            weights(one);
+        }
+        if (static_ranges) {
+            for (const auto tensor : quantizing::quantized_tensors(graph_, all, options_.outputs)) {
                 activation(tensor);
-            }
-        } else {
-            for (const auto& one : all) {
-                if (one.weight) {
-                    weights(one);
-                }
             }
         }
         graph_.remove_unused();
@@ -79,14 +91,23 @@ private:
             }
         }
     }
+    // An op that calibration saw nothing of stays, and says so.
+    bool lacks_range(const Candidate& one) {
+        for (const auto tensor : quantizing::quantized_tensors(graph_, {one}, options_.outputs)) {
+            if (range(tensor) == nullptr) {
+                const auto label = op_label(graph_, one.op);
+                const auto at =
+                    std::find_if(result_.ops.begin(), result_.ops.end(),
+                                 [&](const QuantizedOp& op) { return op.name == label; });
+                at->quantized = false;
+                at->why = fmt::format("no finite f32 was seen of '{}'", graph_.tensor(tensor).name);
+                return true;
+            }
+        }
+        return false;
+    }
     Affine affine(TensorId id) const {
         const auto* found = range(id);
-        if (found == nullptr) {
-            throw Error(
-                Fault::input,
-                fmt::format("there is no range for the tensor '{}'", graph_.tensor(id).name),
-                "calibrate with the same model and options");
-        }
         return quantizing::affine_int8(found->low, found->high);
     }
 
@@ -106,10 +127,10 @@ private:
                          std::vector<std::int8_t>{static_cast<std::int8_t>(how.zero_point)}));
         OpSpec quantize;
         quantize.type = "QuantizeLinear";
-        quantize.name = name + "/QuantizeLinear";
+        quantize.name = fresh_op_name(name + "/QuantizeLinear");
         OpSpec dequantize;
         dequantize.type = "DequantizeLinear";
-        dequantize.name = name + "/DequantizeLinear";
+        dequantize.name = fresh_op_name(name + "/DequantizeLinear");
         // `insert_on` puts the tensor first.
         const auto first = graph_.insert_on(id, std::move(quantize));
         graph_.set_input(first, 1, scale);
@@ -128,40 +149,55 @@ private:
 
     void weights(const Candidate& one) {
         const auto op = one.op;
-        if (!one.weight) {
-            return;
-        }
-        const auto slot = *one.weight;
-        const auto id = graph_.op(op).inputs[slot];
-        if (options_.scheme == QuantizeScheme::weights_f16 ||
-            options_.scheme == QuantizeScheme::weights_bf16) {
-            graph_.set_input(op, slot, narrow(op, id));
-            return;
-        }
-        std::vector<float> scales;
-        graph_.set_input(op, slot, integers(op, id, one.axis, scales));
-        if (one.bias && options_.scheme == QuantizeScheme::int8) {
-            const auto input = affine(graph_.op(op).inputs[one.activations[0]]);
-            graph_.set_input(op, *one.bias,
-                             bias(op, graph_.op(op).inputs[*one.bias], input.scale, scales));
+        for (const auto& weight : one.weights) {
+            const auto id = graph_.op(op).inputs[weight.slot];
+            if (options_.scheme == QuantizeScheme::weights_f16 ||
+                options_.scheme == QuantizeScheme::weights_bf16) {
+                graph_.set_input(op, weight.slot, narrow(op, id));
+                continue;
+            }
+            const bool with_bias = one.bias && options_.scheme == QuantizeScheme::int8;
+            const auto step =
+                with_bias ? affine(graph_.op(op).inputs[one.activations[0]]).scale : 0.0F;
+            const auto bias_id = with_bias ? graph_.op(op).inputs[*one.bias] : TensorId::none;
+            const auto how = grid(id, weight, bias_id, step);
+            graph_.set_input(op, weight.slot, integers(op, id, how));
+            if (with_bias) {
+                graph_.set_input(op, *one.bias, bias(op, bias_id, step, how.scales));
+            }
         }
     }
 
     TensorId narrow(OpId reader, TensorId id) {
+        auto& made = narrowed_.try_emplace(id, TensorId::none).first->second;
+        if (made != TensorId::none) {
+            return made;  // another op reads the same weights
+        }
         const auto to = options_.scheme == QuantizeScheme::weights_f16 ? DType::f16 : DType::bf16;
         const auto constant = *graph_.tensor(id).constant;
         const auto name = graph_.tensor(id).name;
         const auto stored =
             graph_.add_constant(graph_.fresh_name(name + "/stored"),
                                 constant_of_numbers(to, constant.shape(), numbers_of(constant)));
-        return put(reader, "Cast", name, {stored}, {{"to", std::int64_t{1}, {}, {}}});
+        made = put(reader, "Cast", name, {stored}, {{"to", std::int64_t{1}, {}, {}}});
+        share(id, made);
+        return made;
+    }
+
+    // Engines want names that no other op has.
+    std::string fresh_op_name(const std::string& stem) {
+        auto name = stem;
+        for (int number = 2; !op_names_.insert(name).second; ++number) {
+            name = fmt::format("{}_{}", stem, number);
+        }
+        return name;
     }
 
     TensorId put(OpId reader, const std::string& type, const std::string& name,
                  std::vector<TensorId> inputs, std::vector<Attribute> attributes) {
         OpSpec spec;
         spec.type = type;
-        spec.name = name + "/" + type;
+        spec.name = fresh_op_name(name + "/" + type);
         spec.inputs = std::move(inputs);
         spec.attributes = std::move(attributes);
         spec.origin = graph_.op(reader).origin;
@@ -171,67 +207,114 @@ private:
         return made;
     }
 
-    // Integers with a scale for each place along `axis` (or for all of it, or for each block).
-    TensorId integers(OpId reader, TensorId id, std::int64_t axis, std::vector<float>& scales) {
-        const auto name = graph_.tensor(id).name;
-        const auto constant = *graph_.tensor(id).constant;
-        const auto& shape = constant.shape();
-        auto numbers = numbers_of(constant);
-        const bool blocks = options_.scheme == QuantizeScheme::weights_int4;
-        const auto along = static_cast<std::size_t>(axis);
-        // Blocks lie along the other one of the first two axes.
-        const auto blocked = blocks ? (along == 0 ? std::size_t{1} : along - 1) : along;
-        std::size_t inner = 1;
-        for (std::size_t i = blocked + 1; i < shape.size(); ++i) {
-            inner *= static_cast<std::size_t>(shape[i]);
+    // Which elements of a weight have one scale: those of a place along `axis`, all, or those of a
+    // block along it.
+    struct Grid {
+        std::size_t axis = 0;
+        std::size_t inner = 1;   // elements behind the axis
+        std::size_t length = 1;  // of the axis
+        std::size_t size = 1;    // places with one scale
+        std::size_t groups = 1;
+        bool blocks = false;
+        std::vector<float> scales = {};
+
+        std::size_t at(std::size_t element) const {
+            const auto place = element / inner % length / size;
+            return blocks ? (element / inner / length * groups + place) * inner + element % inner
+                          : place;
         }
-        const auto length = static_cast<std::size_t>(shape[blocked]);
-        const auto size = blocks                 ? static_cast<std::size_t>(options_.block)
-                          : options_.per_channel ? std::size_t{1}
-                                                 : length;
-        const double largest_code = blocks ? 7 : std::ldexp(1.0, options_.weight_bits - 1) - 1;
-        const auto groups = (length + size - 1) / size;
-        // Scales have the shape of the weights with `blocked` shortened, or a row of the axis
-        // alone.
-        const auto scale_at = [&](std::size_t i) {
-            const auto place = i / inner % length / size;
-            return blocks ? (i / inner / length * groups + place) * inner + i % inner : place;
-        };
-        const auto count =
-            blocks ? numbers.size() / std::max<std::size_t>(length, 1) * groups : groups;
-        std::vector<double> most(count, 0);
+    };
+
+    Grid grid(TensorId id, const WeightSlot& weight, TensorId bias, float step) const {
+        const auto& constant = *graph_.tensor(id).constant;
+        const auto& shape = constant.shape();
+        const auto numbers = numbers_of(constant);
+        Grid how;
+        const auto summed = shape[static_cast<std::size_t>(weight.summed)];
+        how.blocks = options_.scheme == QuantizeScheme::weights_int4 &&
+                     summed >= std::min(options_.block, fewest_in_block);
+        how.axis = static_cast<std::size_t>(how.blocks ? weight.summed : weight.axis);
+        how.inner = element_count(std::span(shape).subspan(how.axis + 1));
+        how.length = std::max<std::size_t>(static_cast<std::size_t>(shape[how.axis]), 1);
+        how.size = how.blocks ? std::min(static_cast<std::size_t>(options_.block), how.length)
+                   : options_.per_channel ? 1
+                                          : how.length;
+        how.groups = (how.length + how.size - 1) / how.size;
+        std::vector<double> most(how.blocks ? numbers.size() / how.length * how.groups : how.groups,
+                                 0);
         for (std::size_t i = 0; i < numbers.size(); ++i) {
-            auto& held = most[scale_at(i)];
+            auto& held = most[how.at(i)];
             held = std::max(held, std::abs(numbers[i]));
         }
-        scales.assign(count, 1);
-        for (std::size_t i = 0; i < count; ++i) {
-            const auto scale = static_cast<float>(most[i] / largest_code);
-            scales[i] = scale > 0 ? scale : 1;
+        const auto largest = most.empty() ? 0 : *std::max_element(most.begin(), most.end());
+        const auto biases = bias == TensorId::none ? std::vector<double>{}
+                                                   : numbers_of(*graph_.tensor(bias).constant);
+        for (std::size_t i = 0; i < most.size(); ++i) {
+            // A channel of zeros has the steps of the others: its bias is counted in them.
+            double scale = (most[i] > 0 ? most[i] : largest) / largest_code();
+            for (std::size_t k = 0; k < biases.size(); ++k) {
+                if (most.size() == 1 || biases.size() != most.size() || k == i) {
+                    scale = std::max(scale, std::abs(biases[k]) / (largest_bias * double{step}));
+                }
+            }
+            how.scales.push_back(static_cast<float>(scale));
+            if (!(how.scales.back() >= std::numeric_limits<float>::min())) {
+                how.scales.back() = largest > 0 ? std::numeric_limits<float>::min() : 1;
+            }
         }
+        return how;
+    }
+    double largest_code() const {
+        return options_.scheme == QuantizeScheme::weights_int4
+                   ? 7
+                   : std::ldexp(1.0, options_.weight_bits - 1) - 1;
+    }
+
+    TensorId integers(OpId reader, TensorId id, const Grid& how) {
+        const auto key = std::tuple(id, how.axis, how.scales);
+        auto& made = integers_.try_emplace(key, TensorId::none).first->second;
+        if (made != TensorId::none) {
+            return made;  // another op reads the same weights
+        }
+        const auto name = graph_.tensor(id).name;
+        const auto constant = *graph_.tensor(id).constant;
+        auto numbers = numbers_of(constant);
         for (std::size_t i = 0; i < numbers.size(); ++i) {
             numbers[i] =
-                std::clamp(std::nearbyint(numbers[i] / static_cast<double>(scales[scale_at(i)])),
-                           -largest_code, largest_code);
+                std::clamp(std::nearbyint(numbers[i] / static_cast<double>(how.scales[how.at(i)])),
+                           -largest_code(), largest_code());
         }
-        const auto dtype = blocks ? DType::i4 : DType::i8;
-        Shape scale_shape{static_cast<std::int64_t>(count)};
+        const bool one = how.groups == 1 && !how.blocks && !options_.per_channel;
+        auto shape = one ? Shape{} : Shape{static_cast<std::int64_t>(how.scales.size())};
         std::vector<Attribute> attributes;
-        if (blocks) {
-            scale_shape = shape;
-            scale_shape[blocked] = static_cast<std::int64_t>(groups);
-            attributes = {{"axis", static_cast<std::int64_t>(blocked), {}, {}},
-                          {"block_size", static_cast<std::int64_t>(size), {}, {}}};
-        } else if (options_.per_channel) {
-            attributes = {{"axis", axis, {}, {}}};
-        } else {
-            scale_shape = {};
+        if (!one) {
+            attributes = {{"axis", static_cast<std::int64_t>(how.axis), {}, {}}};
         }
-        const auto codes = graph_.add_constant(graph_.fresh_name(name + "/quantized"),
-                                               constant_of_numbers(dtype, shape, numbers));
+        if (how.blocks) {
+            shape = constant.shape();
+            shape[how.axis] = static_cast<std::int64_t>(how.groups);
+            attributes.push_back({"block_size", static_cast<std::int64_t>(how.size), {}, {}});
+        }
+        const auto dtype = options_.scheme == QuantizeScheme::weights_int4 ? DType::i4 : DType::i8;
+        const auto codes =
+            graph_.add_constant(graph_.fresh_name(name + "/quantized"),
+                                constant_of_numbers(dtype, constant.shape(), numbers));
         const auto scale = graph_.add_constant(graph_.fresh_name(name + "/scale"),
-                                               Constant::of(DType::f32, scale_shape, scales));
-        return put(reader, "DequantizeLinear", name, {codes, scale}, std::move(attributes));
+                                               Constant::of(DType::f32, shape, how.scales));
+        made = put(reader, "DequantizeLinear", name, {codes, scale}, std::move(attributes));
+        share(id, made);
+        return made;
+    }
+
+    // Weights alone: who passes the same ones on to others (a table that is transposed for the last
+    // layer) takes the smaller ones too, or both would be stored.
+    void share(TensorId weights, TensorId made) {
+        for (const auto& use : std::vector<Use>(graph_.tensor(weights).uses)) {
+            if (options_.scheme != QuantizeScheme::int8 && use.slot != Use::captured &&
+                passing(graph_.op(use.op)) != Passing::no && !options_.keep(graph_, use.op)) {
+                graph_.set_input(use.op, use.slot, made);
+            }
+        }
     }
 
     // 32 bits, in steps of the products of input and weight.
@@ -273,34 +356,27 @@ private:
     Quantized& result_;
     const QuantizeOptions& options_;
     std::map<std::string, TensorRange> ranges_;
+    std::set<std::string> op_names_;
+    // What was made of a weight.
+    std::map<TensorId, TensorId> narrowed_;
+    std::map<std::tuple<TensorId, std::size_t, std::vector<float>>, TensorId> integers_;
 };
 
 }  // namespace
 
 Quantized quantize(const Model& model, const std::vector<TensorRange>& ranges,
                    const QuantizeOptions& options) {
-    if (model.dialect != "onnx") {
-        throw Error(Fault::unsupported,
-                    fmt::format("models of the dialect '{}' cannot be quantised", model.dialect),
-                    "`trocar convert` maps it to onnx");
-    }
     if (options.weight_bits < 2 || options.weight_bits > 8) {
         throw Error(Fault::usage, "a weight has 2 to 8 bits");
     }
     if (options.block < 1) {
         throw Error(Fault::usage, "a block has at least one element");
     }
+    auto prepared = quantizing::prepared(model, options.scheme);
     Quantized result;
-    result.model = clone(model);
-    const auto wanted = options.scheme == QuantizeScheme::weights_int4 ? opset_int4 : least_opset;
-    if (result.model.opset() < wanted) {
-        throw Error(Fault::unsupported,
-                    fmt::format("the model is of opset {}; this wants {} or newer",
-                                result.model.opset(), wanted),
-                    "export it again with a newer opset");
-    }
-    result.folded = fold_batch_norms(result.model);
-    result.constant_bytes_before = constant_bytes(result.model.graph);
+    result.constant_bytes_before = constant_bytes(prepared.model.graph);
+    result.model = std::move(prepared.model);
+    result.folded = prepared.folded;
     Quantizer(result, ranges, options).run();
     result.constant_bytes_after = constant_bytes(result.model.graph);
     return result;

@@ -124,6 +124,8 @@ std::string number(double value, Show how) {
             return duration(value * 1e-9);
         case Show::ratio:
             return ratio(value);
+        case Show::decibels:
+            return fmt::format("{:.1f} dB", value);
     }
     return fmt::format("{:.6g}", value);
 }

@@ -62,6 +62,8 @@ TEST(Show, RatiosKeepThreeDigits) {
     EXPECT_EQ(show(1.0234, Show::ratio), "1.02×");
     EXPECT_EQ(show(20.0, Show::ratio), "20.0×");
     EXPECT_EQ(show(123.4, Show::ratio), "123×");
+    EXPECT_EQ(show(38.4123, Show::decibels), "38.4 dB");
+    EXPECT_EQ(show(9.0, Show::decibels), "9.0 dB");
 }
 
 TEST(Show, OtherCells) {

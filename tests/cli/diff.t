@@ -82,7 +82,8 @@ trocar: 'none' is no dump: it has no index.jsonl
 [exit 3]
 
 $ trocar diff a nowhere
-trocar: cannot open 'nowhere': No such file or directory
+trocar: there is no 'nowhere'
+  hint: two model files, or two folders of `trocar dump`, are compared
 [exit 3]
 
 # Two models.
@@ -149,3 +150,10 @@ trocar: 'models/transformer.onnx' is a file and 'a' a folder
 $ trocar diff a b --names
 trocar: --ignore and --names are about models, and these are dumps
 [exit 2]
+
+# What is not there is named.
+
+$ trocar diff models/transformer.onnx nothing.onnx
+trocar: there is no 'nothing.onnx'
+  hint: two model files, or two folders of `trocar dump`, are compared
+[exit 3]

@@ -125,7 +125,7 @@ trocar: 'parts' has something in it
   hint: parts are written to a folder of their own: name a new one, or empty this one
 [exit 2]
 
-$ ls -A | grep -v -E '^(bytes|by-parts|devices|labels.txt|lines|models|ops|parts|private|whole|odd-.*|two-.*|tools)$'
+$ ls -A | grep -v -E '^(\.deps|bytes|by-parts|devices|labels.txt|lines|models|ops|parts|private|whole|odd-.*|two-.*|tools)$'
 [exit 1]
 
 $ echo x >> parts/part_02.onnx; trocar partition run parts --fill random --shape batch=1
@@ -153,4 +153,11 @@ trocar: 'whole' has no parts of a model: it has no manifest.json
 
 $ trocar partition run nowhere
 trocar: there is no folder 'nowhere'
+[exit 3]
+
+# A format that is read only.
+
+$ trocar partition .deps/models/silero_vad.jit read-only --parts 2
+trocar: parts of models of the format 'torchscript' cannot be written
+  hint: `trocar convert` maps it to onnx, whose parts can be
 [exit 3]

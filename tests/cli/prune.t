@@ -2,14 +2,14 @@
 
 $ trocar prune models/transformer.onnx p.onnx --sparsity 0.5 --fill 1 --shape batch=1 --shape length=6 --at 'name:*layers.0*' --width 100
 Weights
-Layer                       Type    Elements  After  Not 0  After   Zeros     MACs    After  SQNR dB
+Layer                       Type    Elements  After  Not 0  After   Zeros     MACs    After     SQNR
 ────────────────────────────────────────────────────────────────────────────────────────────────────
-/layers.0/att…query/MatMul  MatMul     4,096  4,096  4,096  2,048  50.0 %  24.58 k  24.58 k     12.2
-/layers.0/att…n/key/MatMul  MatMul     4,096  4,096  4,096  2,048  50.0 %  24.58 k  24.58 k      9.2
-/layers.0/att…value/MatMul  MatMul     4,096  4,096  4,096  2,048  50.0 %  24.58 k  24.58 k        9
-/layers.0/att…n/out/MatMul  MatMul     4,096  4,096  4,096  2,048  50.0 %  24.58 k  24.58 k      6.5
-/layers.0/linear1/MatMul    MatMul     8,192  8,192  8,192  4,096  50.0 %  49.15 k  49.15 k      8.5
-/layers.0/linear2/MatMul    MatMul     8,192  8,192  8,192  4,096  50.0 %  49.15 k  49.15 k      6.5
+/layers.0/att…query/MatMul  MatMul     4,096  4,096  4,096  2,048  50.0 %  24.58 k  24.58 k  12.2 dB
+/layers.0/att…n/key/MatMul  MatMul     4,096  4,096  4,096  2,048  50.0 %  24.58 k  24.58 k   9.2 dB
+/layers.0/att…value/MatMul  MatMul     4,096  4,096  4,096  2,048  50.0 %  24.58 k  24.58 k   9.0 dB
+/layers.0/att…n/out/MatMul  MatMul     4,096  4,096  4,096  2,048  50.0 %  24.58 k  24.58 k   6.5 dB
+/layers.0/linear1/MatMul    MatMul     8,192  8,192  8,192  4,096  50.0 %  49.15 k  49.15 k   8.5 dB
+/layers.0/linear2/MatMul    MatMul     8,192  8,192  8,192  4,096  50.0 %  49.15 k  49.15 k   6.5 dB
 not shown: Shape, Shape after; --json or a wider terminal has all
 
 Pruned
@@ -87,6 +87,10 @@ $ trocar prune models/transformer.onnx sparse.onnx --sparsity 0.9 --sparse-encod
 
 $ rm -f out.onnx; trocar prune models/transformer.onnx out.onnx --sparsity 1
 trocar: 1 is no share to prune: it is 0 at least and below 1
+[exit 2]
+
+$ trocar prune models/transformer.onnx out.onnx --sparsity -1
+trocar: -1 is no share to prune: it is 0 at least and below 1
 [exit 2]
 
 $ trocar prune models/transformer.onnx out.onnx --method half

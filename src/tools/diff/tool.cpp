@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <memory>
 
 #include "tools/diff/models.h"
@@ -240,6 +241,13 @@ void add_warnings(Report& report, const Dump& a, const Dump& b) {
 Report run(const Options& options, Context& context) {
     if (options.tolerance.rtol < 0 || options.tolerance.atol < 0 || options.worst < 0) {
         throw Error(Fault::usage, "--rtol, --atol and --worst take numbers from 0 on");
+    }
+    for (const auto& path : {options.a, options.b}) {
+        std::error_code ignored;
+        if (!std::filesystem::exists(path, ignored)) {
+            throw Error(Fault::input, fmt::format("there is no '{}'", path),
+                        "two model files, or two folders of `trocar dump`, are compared");
+        }
     }
     if (are_models(options)) {
         if (options.all || options.common) {

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -55,6 +56,13 @@ public:
             throw Error(Fault::usage, fmt::format("'{}' has something in it", options_.folder),
                         "parts are written to a folder of their own: name a new one, or empty "
                         "this one");
+        }
+        const auto* writer = find_writer(lab::model_file(model_.format, "part"));
+        if (writer == nullptr || writer->dialect != model_.dialect) {
+            throw Error(
+                Fault::unsupported,
+                fmt::format("parts of models of the format '{}' cannot be written", model_.format),
+                "`trocar convert` maps it to onnx, whose parts can be");
         }
         observe(report);
         const auto costs = costs_of(report);
@@ -116,14 +124,47 @@ private:
         // What has another size with other inputs is left open.
         const bool free = spec.sources.empty() && spec.shapes.empty();
         if (has_open_sizes() && free) {
-            try {
-                spec.unknown_dims = 2;
-                others_ =
-                    observed_types(model_, context_.engine(), make_inputs(model_, spec).values);
-            } catch (const Error&) {
-                others_.clear();  // it does not take such a size
+            spec.unknown_dims = 2;
+            look_again(spec);
+            // Steps of convolutions make one size of small ones. A batch may stay small.
+            for (const std::int64_t size : {67, 64}) {
+                const auto before = others_.size();
+                if (spec.shapes = shapes_with(size); !spec.shapes.empty()) {
+                    look_again(spec);
+                }
+                if (others_.size() > before) {
+                    break;
+                }
             }
         }
+    }
+    void look_again(const InputSpec& spec) {
+        try {
+            others_.push_back(
+                observed_types(model_, context_.engine(), make_inputs(model_, spec).values));
+        } catch (const Error&) {
+            return;  // it does not take such a size
+        }
+    }
+    // Shapes of the inputs with a size in the place of open ones, the first apart; none: only the
+    // first ones are open.
+    std::vector<std::string> shapes_with(std::int64_t size) const {
+        std::vector<std::string> all;
+        bool any = false;
+        for (const auto id : model_.graph.inputs()) {
+            const auto& tensor = model_.graph.tensor(id);
+            if (tensor.constant || !tensor.type.dims) {
+                continue;
+            }
+            std::vector<std::int64_t> shape;
+            for (const auto& dim : *tensor.type.dims) {
+                const bool open = dim.value < 0;
+                any = any || (open && !shape.empty());
+                shape.push_back(!open ? dim.value : shape.empty() ? 2 : size);
+            }
+            all.push_back(fmt::format("{}={}", tensor.name, fmt::join(shape, ",")));
+        }
+        return any ? all : std::vector<std::string>{};
     }
 
     PartitionCosts costs_of(Report& report) {
@@ -227,11 +268,18 @@ private:
         if (type.kind == Type::Kind::unknown || !type.dims) {
             return type.kind == Type::Kind::unknown ? own : type;
         }
-        const bool other = !others_.empty() && others_[index(id)].dims &&
-                           others_[index(id)].dims->size() == type.dims->size();
+        const bool known =
+            !has_open_sizes() ||
+            (!others_.empty() &&
+             std::all_of(others_.begin(), others_.end(), [&](const auto& other) {
+                 return other[index(id)].dims && other[index(id)].dims->size() == type.dims->size();
+             }));
         for (std::size_t i = 0; i < type.dims->size(); ++i) {
-            const bool differs = other && (*others_[index(id)].dims)[i] != (*type.dims)[i];
-            if (differs || (!other && has_open_sizes())) {
+            const bool differs =
+                known && std::any_of(others_.begin(), others_.end(), [&](const auto& other) {
+                    return (*other[index(id)].dims)[i] != (*type.dims)[i];
+                });
+            if (differs || !known) {
                 (*type.dims)[i] = Dim{};
             }
         }
@@ -465,7 +513,7 @@ private:
     std::string how_;
     std::vector<NamedValue> inputs_;
     std::vector<Type> types_;
-    std::vector<Type> others_;
+    std::vector<std::vector<Type>> others_;
     bool same_as_whole_ = false;
 };
 

@@ -86,7 +86,7 @@ Table weight_table(const Model& before, const Pruned& pruned, const Shapes& shap
                     {.key = "sparsity", .title = "Zeros", .show = Show::percent},
                     {.key = "macs_before", .title = "MACs", .show = Show::compact, .optional = 2},
                     {.key = "macs_after", .title = "After", .show = Show::compact, .optional = 2},
-                    {.key = "sqnr_db", .title = "SQNR dB"}},
+                    {.key = "sqnr_db", .title = "SQNR", .show = Show::decibels}},
         .rows = {},
         .note = {}};
     std::map<std::string, double> by_tensor;
@@ -106,8 +106,7 @@ Table weight_table(const Model& before, const Pruned& pruned, const Shapes& shap
                                 ? by_tensor.end()
                                 : by_tensor.find(before.graph.tensor(outputs[0]).name);
             if (at != by_tensor.end()) {
-                sqnr = std::isinf(at->second) ? Cell(at->second > 0 ? "inf" : "-inf")
-                                              : Cell(std::round(at->second * 10) / 10);
+                sqnr = decibels(at->second);
             }
             macs_before = macs_of(before, weight.op, shapes);
             macs_after = macs_of(pruned.model, weight.op, pruned.shapes);

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 
 #include "tools/prune/present.h"
@@ -15,11 +16,13 @@ namespace {
 
 namespace parts = prune_tool_parts;
 
+constexpr double not_given = -std::numeric_limits<double>::infinity();
+
 struct Options {
     std::string model;
     std::string out;
     std::string method = "magnitude";
-    double sparsity = -1;  // 0.5 where it was not given
+    double sparsity = not_given;  // then 0.5
     std::string scope = "layer";
     std::string rank = "l1";
     std::int64_t multiple = 1;
@@ -37,14 +40,14 @@ PruneOptions chosen(const Options& options, const Model& model, std::uint64_t se
     PruneOptions how;
     parse_prune_method(options.method, how);
     if (how.method == PruneMethod::pattern) {
-        if (options.sparsity >= 0) {
+        if (options.sparsity != not_given) {
             throw Error(Fault::usage,
                         fmt::format("--sparsity says nothing beside --method {}: the pattern "
                                     "itself says how many stay",
                                     options.method));
         }
     } else {
-        how.sparsity = options.sparsity < 0 ? 0.5 : options.sparsity;
+        how.sparsity = options.sparsity == not_given ? 0.5 : options.sparsity;
     }
     if (options.multiple != 1 && how.method != PruneMethod::channels) {
         throw Error(Fault::usage, "--multiple is about --method channels");
@@ -264,7 +267,7 @@ void check(const Options& options) {
         throw Error(Fault::usage, "there is nothing to write: neither OUT nor --masks is given");
     }
     if (!options.apply.empty() &&
-        (options.method != "magnitude" || options.sparsity >= 0 || !options.at.empty() ||
+        (options.method != "magnitude" || options.sparsity != not_given || !options.at.empty() ||
          !options.keep.empty() || !options.masks.empty() || options.scope != "layer")) {
         throw Error(
             Fault::usage,

@@ -37,6 +37,7 @@ struct Options {
     std::string keep;
     double mixed = 0;
     std::int64_t samples = 100;
+    bool integer_outputs = false;
 };
 
 std::shared_ptr<const QualityInputs> source_of(const Options& options, const Model& model,
@@ -67,12 +68,14 @@ public:
         how_.percentile = options.percentile;
         how_.per_channel = !options.per_tensor;
         how_.block = options.block;
+        how_.outputs = options.integer_outputs || needs_integers();
         how_.weight_bits = static_cast<int>(std::clamp<std::int64_t>(options.weight_bits, 0, 99));
         if (options.percentile <= 0 || options.percentile > 100) {
             throw Error(Fault::usage, "--percentile is a number above 0, and 100 at most");
         }
         if (!options.keep.empty()) {
             how_.keep = parse_selector(options.keep);
+            select_some(model_.graph, how_.keep, "--keep");
         }
         progress_ = [&context](std::string_view what, std::uint64_t done) {
             context.progress(what, done, 0);
@@ -80,8 +83,15 @@ public:
     }
 
     Report run() {
+        if (model_.dialect != "onnx") {
+            throw Error(
+                Fault::unsupported,
+                fmt::format("models of the dialect '{}' cannot be quantised", model_.dialect),
+                "`trocar convert` maps it to onnx");
+        }
         Report report;
         report.tool = "quantize";
+        report.order = {"layers", "sensitivity", "kept", "quantized", "quality"};
         report.context = context_.describe(model_, true);
         const bool weights_only = how_.scheme != QuantizeScheme::int8;
         const bool have_inputs = QualityInputs::given(options_.data, options_.inputs);
@@ -97,8 +107,21 @@ public:
         };
         if (!weights_only) {
             ranges = calibrate(model_, context_.engine(), some, how_, progress_);
+            tell_of_left_out(ranges, report);
         }
         auto made = quantize(model_, ranges, how_);
+        if (count_of(made) == 0 || context_.interrupted()) {
+            report.partial = context_.interrupted();
+            report.verdict = report.partial;
+            report.notes.emplace_back(
+                report.partial     ? "interrupted, so nothing was written"
+                : made.ops.empty() ? "no op outside of bodies has weights or sums of f32, so "
+                                     "nothing was written"
+                                   : "there is nothing to quantize, so "
+                                     "nothing was written");
+            add_left(made, report);
+            return report;
+        }
         Quality quality;
         if (source_) {
             quality = compared(made.model, inputs);
@@ -108,11 +131,25 @@ public:
             }
         }
         describe(made, quality, report);
+        if (context_.interrupted()) {
+            report.partial = true;
+            report.notes.emplace_back("interrupted, so nothing was written");
+            return report;
+        }
         write(made.model, inputs, report);
         return report;
     }
 
 private:
+    // Is a format written whose engines have integer ops only between integers?
+    bool needs_integers() const {
+        const auto asks = [](const std::string& path) {
+            const auto* format = path.empty() ? nullptr : find_writer(path);
+            return format != nullptr && std::string_view(format->dialect) == "tflite";
+        };
+        return asks(options_.out) || asks(options_.to);
+    }
+
     Quality compared(const Model& after, const InputSets& inputs,
                      const QualityOptions& options = {}) {
         return compare_quality(
@@ -139,8 +176,11 @@ private:
             auto mapped = map_model(typed, format->dialect);
             report_mapping(mapped, made.dialect, report);
             if (!mapped.complete()) {
+                auto& file = report.sections.front().scalars.front();
+                file.value = Cell::unavailable(fmt::format("{} cannot be written", path));
                 return;
             }
+            report.tables.back().hidden = true;  // all were mapped
             mapped.model.format = format->name;
             if (source_) {
                 compare_mapped(mapped.model, inputs, report);
@@ -188,7 +228,7 @@ private:
                     .title = "Sensitivity",
                     .columns = {{.key = "op", .title = "Op"},
                                 {.key = "type", .title = "Type"},
-                                {.key = "sqnr_db", .title = "Outputs, SQNR dB"},
+                                {.key = "sqnr_db", .title = "SQNR", .show = Show::decibels},
                                 {.key = "kept", .title = "Kept"}},
                     .rows = {},
                     .note = "of the outputs when this op alone is quantised"};
@@ -207,10 +247,19 @@ private:
         }
         for (const auto& one : order) {
             table.rows.push_back(
-                {.cells = {one.op, one.type, Cell(fmt::format("{:.1f}", one.sqnr_db)),
-                           Cell(kept.contains(one.op))}});
+                {.cells = {one.op, one.type, decibels(one.sqnr_db), Cell(kept.contains(one.op))}});
         }
         report.tables.push_back(std::move(table));
+        for (auto& op : made.ops) {
+            if (kept.contains(op.name)) {
+                op.why = fmt::format("the outputs have {:.1f} dB without it", options_.mixed);
+            }
+        }
+        if (count_of(made) == 0) {
+            report.notes.push_back(fmt::format(
+                "with any op quantised the outputs have less than {:.1f} dB: all stay as they were",
+                options_.mixed));
+        }
         if (worst_output(quality) < options_.mixed) {
             report.verdict = false;
             report.notes.push_back(fmt::format("{:.1f} dB were asked for", options_.mixed));
@@ -218,8 +267,7 @@ private:
     }
 
     void describe(const Quantized& made, const Quality& quality, Report& report) const {
-        const auto quantized = static_cast<std::uint64_t>(std::count_if(
-            made.ops.begin(), made.ops.end(), [](const auto& op) { return op.quantized; }));
+        const auto quantized = count_of(made);
         Section written{.key = "quantized", .title = "Quantized", .scalars = {}};
         auto& scalars = written.scalars;
         scalars.push_back({"file", "File", options_.out, Show::plain, ""});
@@ -241,6 +289,15 @@ private:
             report.notes.emplace_back(
                 "not compared with the model before: --data, --input or --fill would say on what");
         }
+        add_left(made, report);
+    }
+
+    static std::uint64_t count_of(const Quantized& made) {
+        return static_cast<std::uint64_t>(std::count_if(
+            made.ops.begin(), made.ops.end(), [](const auto& op) { return op.quantized; }));
+    }
+
+    static void add_left(const Quantized& made, Report& report) {
         Table left{.key = "kept",
                    .title = "Not quantized",
                    .columns = {{.key = "op", .title = "Op"},
@@ -255,6 +312,26 @@ private:
         }
         if (!left.rows.empty()) {
             report.tables.push_back(std::move(left));
+        }
+    }
+
+    // NaN and infinity say nothing about a range.
+    void tell_of_left_out(const std::vector<TensorRange>& ranges, Report& report) const {
+        auto first = std::find_if(ranges.begin(), ranges.end(),
+                                  [](const auto& one) { return one.left_out > 0; });
+        for (auto at = first; at != ranges.end(); ++at) {
+            const auto tensor = model_.graph.find_tensor(at->tensor);
+            if (at->left_out > 0 && tensor && model_.graph.tensor(*tensor).is_input) {
+                first = at;  // what comes in rather than what becomes of it
+            }
+        }
+        if (first != ranges.end()) {
+            const auto tensors = std::count_if(ranges.begin(), ranges.end(),
+                                               [](const auto& one) { return one.left_out > 0; });
+            report.warnings.push_back(fmt::format(
+                "calibration met NaN or infinity in {} of {} tensors, which no range counts: {} "
+                "of '{}'",
+                tensors, ranges.size(), first->left_out, first->tensor));
         }
     }
 
@@ -298,6 +375,9 @@ std::function<Report(Context&)> bind(Args& args) {
     args.option("--block", options->block, "N", "Elements with one scale, for weights-int4; 32");
     args.option("--weight-bits", options->weight_bits, "N",
                 "Bits of a weight that int8 and weights-int8 use; 8. 7 where sums saturate");
+    args.flag(
+        "--integer-outputs", options->integer_outputs,
+        "Quantise the outputs of the model too; done anyway where TensorFlow Lite is written");
     args.option("--keep", options->keep, "SELECTOR", "Ops that stay as they are");
     args.option("--mixed", options->mixed, "DB",
                 "Keep the most sensitive ops until the outputs have this SQNR; exit 1 where that "
