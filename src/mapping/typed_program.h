@@ -16,4 +16,12 @@ std::unique_ptr<Program> typed_program(const Model& model,
                                        std::function<std::shared_ptr<Engine>()> own_engine,
                                        CompileTyped compile);
 
+// Does a model of the dialect aten leave open what its inputs are: their rank, or an element type
+// that was only assumed?
+bool has_open_inputs(const Model& model);
+
+// A program of such a model: when it is run for the first time with inputs of certain types,
+// `compile` gets the model with these, and with what follows from them for the other tensors.
+std::unique_ptr<Program> inferred_program(const Model& model, CompileTyped compile);
+
 }  // namespace trocar::mapping

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "formats/tensorflow/flatten.h"
+#include "formats/tensorflow/restore.h"
 #include "formats/tensorflow/schema.h"
 #include "formats/tensorflow/variables.h"
 #include "trocar/error.h"
@@ -242,6 +243,9 @@ private:
         }
         if (nodes.empty()) {
             throw Error(Fault::input, fmt::format("'{}' has a graph without nodes", file_->name));
+        }
+        if (variables_.bytes() > 0) {
+            variables_.set_restored(restored_keys(file_, nodes, functions));
         }
         auto allowed = results + file_->bytes.size() / bytes_per_result;
         Library library(file_, functions, allowed);

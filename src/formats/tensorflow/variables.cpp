@@ -85,6 +85,9 @@ void Variables::read_variable(const File& file, Bytes message, const std::string
             trainable = at.integer() != 0;
         }
     }
+    if (!key.empty()) {
+        trainable_.emplace(key, trainable);
+    }
     if (!name.empty()) {
         trainable_.emplace(name, trainable);
         if (!key.empty()) {
@@ -97,6 +100,15 @@ std::optional<Variable> Variables::find(const Node& node) const {
     if (!bundle_) {
         return std::nullopt;
     }
+    const auto kind_of = [&](const std::string& name) {
+        const auto told = trainable_.find(name);
+        return told == trainable_.end() || told->second ? "parameter" : "buffer";
+    };
+    if (const auto key = restored_.find(node.spec.name); key != restored_.end()) {
+        if (auto constant = bundle_->find(key->second)) {
+            return Variable{std::move(*constant), kind_of(key->second)};
+        }
+    }
     std::vector<std::string> names{node.spec.name};
     for (const auto& attribute : node.spec.attributes) {
         const auto* text = std::get_if<std::string>(&attribute.value);
@@ -108,9 +120,7 @@ std::optional<Variable> Variables::find(const Node& node) const {
         const auto key = keys_.find(name);
         auto constant = bundle_->find(key == keys_.end() ? name : key->second);
         if (constant) {
-            const auto told = trainable_.find(name);
-            const bool trained = told == trainable_.end() || told->second;
-            return Variable{std::move(*constant), trained ? "parameter" : "buffer"};
+            return Variable{std::move(*constant), kind_of(name)};
         }
     }
     return std::nullopt;

@@ -18,6 +18,9 @@ public:
     // the graph of objects in the SavedModel.
     Variables(const std::filesystem::path& folder, const File& file, Bytes objects);
 
+    // What the model's own function restores, by the names of ops; it counts more than names.
+    void set_restored(std::map<std::string, std::string> keys) { restored_ = std::move(keys); }
+
     std::optional<Variable> find(const Node& node) const;
     std::uint64_t bytes() const { return bundle_ ? bundle_->bytes() : 0; }
 
@@ -27,7 +30,8 @@ private:
 
     std::shared_ptr<const Bundle> bundle_;
     std::map<std::string, std::string> keys_;  // in the checkpoint, by name
-    std::map<std::string, bool> trainable_;
+    std::map<std::string, std::string> restored_;
+    std::map<std::string, bool> trainable_;  // by name, and by key
 };
 
 }  // namespace trocar::tensorflow
