@@ -47,10 +47,12 @@ public:
             return needs_types(model.dialect, dialect);
         });
         if (!wants_types && has_open_inputs(model)) {
-            return inferred_program(model,
-                                    [self = shared_from_this(), options](const Model& typed) {
-                                        return self->engine_->compile(self->mapped(typed), options);
-                                    });
+            const auto self = shared_from_this();
+            return inferred_program(
+                model, [self] { return self; },
+                [self, options](const Model& typed) {
+                    return self->engine_->compile(self->mapped(typed), options);
+                });
         }
         if (!wants_types || has_all_types(model.graph)) {
             return engine_->compile(mapped(model), options);

@@ -21,8 +21,12 @@ using Learn = std::function<void(Model& model, const std::vector<NamedValue>& in
 
 class TypedProgram final : public Program {
 public:
-    TypedProgram(const Model& model, Learn learn, CompileTyped compile)
-        : model_(clone(model)), learn_(std::move(learn)), compile_(std::move(compile)) {
+    // `more` is asked where what `learn` found is not enough; it may be empty.
+    TypedProgram(const Model& model, Learn learn, Learn more, CompileTyped compile)
+        : model_(clone(model)),
+          learn_(std::move(learn)),
+          more_(std::move(more)),
+          compile_(std::move(compile)) {
         const auto& graph = model_.graph;
         // Those with a default too: rules make plain inputs of them.
         for (const auto id : graph.inputs()) {
@@ -50,7 +54,7 @@ public:
         auto found = std::find_if(known_.begin(), known_.end(),
                                   [&](const Known& known) { return known.types == types; });
         if (found == known_.end()) {
-            known_.push_front({types, compile_(seen(types, inputs))});
+            known_.push_front({types, compiled(types, inputs)});
             if (known_.size() > most_variants) {
                 known_.pop_back();
             }
@@ -103,7 +107,8 @@ private:
         program.run(wanted, outputs);
     }
 
-    Model seen(const std::vector<Type>& types, std::span<const Value> inputs) const {
+    std::unique_ptr<Program> compiled(const std::vector<Type>& types,
+                                      const std::vector<Value>& inputs) const {
         auto model = clone(model_);
         auto& graph = model.graph;
         std::vector<NamedValue> values;
@@ -114,11 +119,24 @@ private:
             values.push_back({inputs_[i], inputs[i]});
         }
         learn_(model, values);
-        return model;
+        try {
+            return compile_(model);
+        } catch (const Error& error) {
+            if (!more_ || error.fault() != Fault::unsupported || graph.op_count() < 2) {
+                throw;
+            }
+            try {
+                more_(model, values);
+            } catch (const Error&) {
+                throw error;  // what cannot be mapped cannot be run op by op either
+            }
+        }
+        return compile_(model);
     }
 
     Model model_;
     Learn learn_;
+    Learn more_;
     CompileTyped compile_;
     std::vector<TensorId> ids_;
     std::vector<std::string> inputs_;
@@ -146,26 +164,30 @@ void forget_types(Graph& graph) {
     }
 }
 
-}  // namespace
-
-std::unique_ptr<Program> typed_program(const Model& model,
-                                       std::function<std::shared_ptr<Engine>()> own_engine,
-                                       CompileTyped compile) {
-    const auto observe = [own_engine = std::move(own_engine)](
-                             Model& seen, const std::vector<NamedValue>& inputs) {
-        auto& graph = seen.graph;
+// Types as they are in a run, op by op.
+Learn observer(std::function<std::shared_ptr<Engine>()> engine) {
+    return [engine = std::move(engine)](Model& model, const std::vector<NamedValue>& inputs) {
+        auto& graph = model.graph;
         std::vector<TensorId> open;
         for (const auto id : graph.tensors()) {
             if (graph.tensor(id).producer != OpId::none) {
                 open.push_back(id);
             }
         }
-        const auto found = observe_types(seen, own_engine(), inputs, open);
+        const auto found = observe_types(model, engine(), inputs, open);
         for (std::size_t i = 0; i < open.size(); ++i) {
             graph.set_type(open[i], found[i]);
         }
     };
-    return std::make_unique<TypedProgram>(model, observe, std::move(compile));
+}
+
+}  // namespace
+
+std::unique_ptr<Program> typed_program(const Model& model,
+                                       std::function<std::shared_ptr<Engine>()> own_engine,
+                                       CompileTyped compile) {
+    return std::make_unique<TypedProgram>(model, observer(std::move(own_engine)), nullptr,
+                                          std::move(compile));
 }
 
 bool has_open_inputs(const Model& model) {
@@ -178,7 +200,9 @@ bool has_open_inputs(const Model& model) {
            });
 }
 
-std::unique_ptr<Program> inferred_program(const Model& model, CompileTyped compile) {
+std::unique_ptr<Program> inferred_program(const Model& model,
+                                          std::function<std::shared_ptr<Engine>()> engine,
+                                          CompileTyped compile) {
     std::vector<DType> declared;
     for (const auto id : model.graph.inputs()) {
         declared.push_back(model.graph.tensor(id).type.dtype);
@@ -193,7 +217,8 @@ std::unique_ptr<Program> inferred_program(const Model& model, CompileTyped compi
         }
         infer_aten_types(seen.graph);
     };
-    return std::make_unique<TypedProgram>(model, infer, std::move(compile));
+    return std::make_unique<TypedProgram>(model, infer, observer(std::move(engine)),
+                                          std::move(compile));
 }
 
 }  // namespace trocar::mapping

@@ -21,7 +21,10 @@ std::unique_ptr<Program> typed_program(const Model& model,
 bool has_open_inputs(const Model& model);
 
 // A program of such a model: when it is run for the first time with inputs of certain types,
-// `compile` gets the model with these, and with what follows from them for the other tensors.
-std::unique_ptr<Program> inferred_program(const Model& model, CompileTyped compile);
+// `compile` gets the model with these, and with what follows from them for the other tensors. Where
+// that is not enough for the rules, `engine` runs it op by op and sees the types.
+std::unique_ptr<Program> inferred_program(const Model& model,
+                                          std::function<std::shared_ptr<Engine>()> engine,
+                                          CompileTyped compile);
 
 }  // namespace trocar::mapping
