@@ -56,6 +56,7 @@ public:
                         "parts are written to a folder of their own: name a new one, or empty "
                         "this one");
         }
+        require_writer();
         observe(report);
         const auto costs = costs_of(report);
         auto partition = divide(costs);
@@ -236,6 +237,17 @@ private:
             }
         }
         return type;
+    }
+
+    void require_writer() const {
+        const auto* format = find_format(model_.format);
+        if (format != nullptr && format->write == nullptr) {
+            throw Error(Fault::unsupported,
+                        fmt::format("parts are written in the format of their model, and models of "
+                                    "the format '{}' are only read",
+                                    model_.format),
+                        "`trocar convert` makes a model of another format of it");
+        }
     }
 
     PartitionManifest write_parts(const Partition& partition, const fs::path& folder,
