@@ -90,9 +90,9 @@ Model CommandContext::load(const std::filesystem::path& path) {
     // Where nobody named an engine, it is one that takes the first model that is loaded.
     if (common_.engine.empty() && common_.engines.empty() && dialect_.empty()) {
         dialect_ = model.dialect;
-        // A program of torch.export speaks ExecuTorch's words, and uses many that it has no kernels
-        // for.
-        if (dialect_ != "onnx" && model.format != "pt2") {
+        // Programs of torch.export and TorchScript speak ExecuTorch's words, and use many that it
+        // has no kernels for.
+        if (dialect_ != "onnx" && model.format != "pt2" && model.format != "torchscript") {
             const auto& options = engine_options();
             engine_options_.name = engine_for(dialect_, options);
         }

@@ -46,6 +46,14 @@ public:
         const bool wants_types = std::any_of(own_.begin(), own_.end(), [&](const auto& dialect) {
             return needs_types(model.dialect, dialect);
         });
+        if (!wants_types && has_open_inputs(model)) {
+            const auto self = shared_from_this();
+            return inferred_program(
+                model, [self] { return self; },
+                [self, options](const Model& typed) {
+                    return self->engine_->compile(self->mapped(typed), options);
+                });
+        }
         if (!wants_types || has_all_types(model.graph)) {
             return engine_->compile(mapped(model), options);
         }

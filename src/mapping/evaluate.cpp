@@ -363,7 +363,8 @@ private:
         try {
             return call(e.text, arguments, facts_);
         } catch (const Error& error) {
-            fail(e.line, error.what());
+            // The rule did not think of an op like this one.
+            throw Declined{fmt::format("{}:{}: {}", rules_.file, e.line, error.what())};
         }
     }
 

@@ -303,6 +303,12 @@ TEST_F(Mapping, AWrongRuleIsSaidWithItsPlace) {
     }
 }
 
+TEST_F(Mapping, AnOpThatARuleDidNotThinkOfIsDeclined) {
+    const auto y = op("TWICE", {input("x")}, "y");
+    const auto mapped = map("rule TWICE { match y = TWICE(x);\n y = Add(x, f32(@missing)); }", {y});
+    EXPECT_THAT(fate(mapped, 0), HasSubstr("rules.map:4: a constant is not made of nothing"));
+}
+
 // NHWC → NCHW around each convolution, with a residual sum and a padding between them.
 TEST_F(Mapping, ChangesOfLayoutCancel) {
     const auto x = input("x", {1, 8, 8, 4});

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "trocar/session.h"
+#include "util/aten_types.h"
 
 namespace trocar {
 
@@ -46,7 +47,11 @@ std::vector<std::string> check_inputs(const Model& model, const std::vector<Name
             faults.push_back(fmt::format("the model has no input '{}'", input.name));
             continue;
         }
-        if (const auto fault = misfit(graph.tensor(*id).type, input.value); !fault.empty()) {
+        auto declared = graph.tensor(*id).type;
+        if (has_assumed_type(graph.tensor(*id))) {
+            declared.dtype = DType::undefined;  // what is given may correct it
+        }
+        if (const auto fault = misfit(declared, input.value); !fault.empty()) {
             faults.push_back(fmt::format("input '{}' {}", input.name, fault));
         }
     }

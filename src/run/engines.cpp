@@ -44,7 +44,8 @@ EngineOptions parse_engine(std::string_view text) {
 
 Model Engine::deployed(const Model& /*model*/) {
     throw Error(Fault::unsupported,
-                fmt::format("{} does not tell what it makes of a model", info().name));
+                fmt::format("{} does not tell what it makes of a model", info().name),
+                "--view source has the model's own ops");
 }
 
 KernelTimes Program::take_times() {

@@ -9,6 +9,7 @@
 #include "run/input_source.h"
 #include "trocar/command.h"
 #include "trocar/error.h"
+#include "util/aten_types.h"
 #include "util/text.h"
 
 namespace trocar {
@@ -30,6 +31,7 @@ struct Slot {
     std::string name;
     const Type* type = nullptr;
     bool required = true;
+    bool assumed = false;        // the element type, which a given value may correct
     std::optional<Shape> shape;  // from --shape
     std::optional<Fill> fill;
     std::optional<Value> value;
@@ -49,6 +51,7 @@ public:
             auto& slot = slots_.emplace_back();
             slot.name = tensor.name;
             slot.type = &tensor.type;
+            slot.assumed = has_assumed_type(tensor);
             slot.required = !tensor.constant && tensor.type.kind != Type::Kind::optional;
             for (const auto& dim : Dimensions::of(tensor.type)) {
                 if (!dim.symbol.empty() && !known(symbols_, dim.symbol)) {
@@ -305,7 +308,11 @@ private:
         if (!slot.value) {
             return;
         }
-        if (!dimensions_.fits(*slot.value, *slot.type)) {
+        auto wanted = *slot.type;
+        if (slot.assumed) {
+            wanted.dtype = DType::undefined;
+        }
+        if (!dimensions_.fits(*slot.value, wanted)) {
             fault(fmt::format("input '{}' is {} in '{}', but the model takes {}", slot.name,
                               value_text(*slot.value), slot.origin, dimensions_.text(*slot.type)));
             return;

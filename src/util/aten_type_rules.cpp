@@ -385,11 +385,10 @@ const std::unordered_map<std::string_view, TypeRule>& rules() {
         add(linear, {"linear"});
         add(matmul, {"matmul", "mm", "bmm"});
         add(embedding, {"embedding"});
-        add(resized,
-            {"max_pool1d", "max_pool2d", "max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d",
-             "max_pool2d_with_indices", "adaptive_avg_pool1d", "adaptive_avg_pool2d",
-             "adaptive_max_pool2d", "upsample_nearest1d", "upsample_nearest2d",
-             "upsample_bilinear2d", "upsample_bicubic2d", "pixel_shuffle"});
+        add(resized, {"max_pool1d", "max_pool2d", "max_pool3d", "avg_pool1d", "avg_pool2d",
+                      "avg_pool3d", "max_pool2d_with_indices", "adaptive_avg_pool1d",
+                      "adaptive_avg_pool2d", "adaptive_max_pool2d", "upsample_nearest1d",
+                      "upsample_nearest2d", "upsample_bilinear2d", "upsample_bicubic2d"});
         add(padded, {"pad", "constant_pad_nd", "reflection_pad1d", "reflection_pad2d",
                      "replication_pad1d", "replication_pad2d"});
         add(viewed, {"view", "_unsafe_view", "reshape"});

@@ -1,5 +1,6 @@
 #include "util/aten_types.h"
 
+#include <algorithm>
 #include <set>
 
 #include "util/aten_type_rules.h"
@@ -34,6 +35,8 @@ Type merged(const Type& a, const Type& b) {
     }
     return made;
 }
+
+constexpr const char* assumed = "assumed";
 
 class Inference {
 public:
@@ -160,9 +163,10 @@ DType settled_by_readers(const Graph& graph, TensorId id, int depth, Seen& seen)
                               op.type == "mul" || op.type == "_convolution";
         for (std::size_t i = 0; weighted && i < op.inputs.size(); ++i) {
             if (i != use.slot && op.inputs[i] != TensorId::none) {
-                const auto dtype = graph.tensor(op.inputs[i]).type.dtype;
-                if (is_float(dtype)) {
-                    return dtype;
+                const auto& type = graph.tensor(op.inputs[i]).type;
+                const bool number = type.dims && type.dims->empty();  // it gives way to tensors
+                if (is_float(type.dtype) && !number) {
+                    return type.dtype;
                 }
             }
         }
@@ -192,9 +196,15 @@ void infer_aten_types(Graph& graph) {
         tensor.type.kind = Type::Kind::tensor;
         tensor.type.dtype = found == DType::undefined ? DType::f32 : found;
         tensor.metadata.push_back(
-            {"element type", found == DType::undefined ? "assumed" : "that of weights it meets"});
+            {"element type", found == DType::undefined ? assumed : "that of weights it meets"});
     }
     Inference().run(graph);
+}
+
+bool has_assumed_type(const Tensor& tensor) {
+    return std::any_of(tensor.metadata.begin(), tensor.metadata.end(), [](const Property& one) {
+        return one.key == "element type" && one.value == assumed;
+    });
 }
 
 }  // namespace trocar

@@ -9,4 +9,7 @@ namespace trocar {
 // get that of the weights they meet, else f32; their metadata say so.
 void infer_aten_types(Graph& graph);
 
+// Is the element type of this input one that nothing settles, f32 for want of a better one?
+bool has_assumed_type(const Tensor& tensor);
+
 }  // namespace trocar

@@ -12,9 +12,9 @@ namespace trocar {
 
 namespace {
 
-// What a member may unpack to: text packs tenfold, zeros a thousandfold.
-constexpr std::uint64_t allowance = std::uint64_t{64} << 20;
-constexpr std::uint64_t expansion = 100;
+// What a member, and all of them together, may unpack to: text packs tenfold, zeros a thousandfold.
+constexpr std::uint64_t allowance = std::uint64_t{16} << 20;
+constexpr std::uint64_t expansion = 20;
 
 constexpr std::uint32_t local_mark = 0x04034b50;
 constexpr std::uint32_t entry_mark = 0x02014b50;
@@ -217,6 +217,10 @@ std::vector<std::byte> ZipArchive::unpack(const Member& member) const {
     if (member.packed > std::numeric_limits<uInt>::max()) {
         broken("it has over 4 GB");
     }
+    if (member.size > allowance + expansion * file_.size() - unpacked_) {
+        broken("the members stand for far more than the archive can hold");
+    }
+    unpacked_ += member.size;
     Inflater inflater;
     if (!inflater.started()) {
         throw Error(Fault::internal, "zlib cannot be started");

@@ -16,7 +16,8 @@ bool is_zip(Bytes head);
 
 // The members of a zip archive in memory, found through its directory (also that of zip64).
 // Members that are not packed are views of the archive's bytes. Nothing is trusted: every offset
-// and length is checked, and unpacking stops at what the archive could reasonably hold.
+// and length is checked, and unpacking stops at what the archive could reasonably hold: that is
+// counted over all members, which may lie over one another. One thread at a time may unpack.
 class ZipArchive {
 public:
     struct Member {
@@ -59,6 +60,7 @@ private:
 
     Bytes file_;
     std::string where_;
+    mutable std::uint64_t unpacked_ = 0;  // bytes so far, of members that are packed
     std::vector<Member> members_;
     std::unordered_map<std::string_view, std::size_t> by_name_;
 };

@@ -1,6 +1,7 @@
 #include "util/zip_archive.h"
 
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 #include "trocar/error.h"
 #include "util/test_zip.h"
@@ -62,6 +63,25 @@ TEST(ZipArchive, EveryCutAndEveryChangedByteIsAnErrorOrAnArchive) {
             read(changed);
         }
     }
+}
+
+TEST(ZipArchive, MembersTogetherUnpackToABoundedSize) {
+    constexpr std::size_t size = std::size_t{10} << 20;
+    const std::string zeros(size, '\0');
+    std::string packed(compressBound(size), '\0');
+    z_stream stream{};
+    ASSERT_EQ(deflateInit2(&stream, 9, Z_DEFLATED, -15, 9, Z_DEFAULT_STRATEGY), Z_OK);
+    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(zeros.data()));
+    stream.avail_in = size;
+    stream.next_out = reinterpret_cast<Bytef*>(packed.data());
+    stream.avail_out = static_cast<uInt>(packed.size());
+    ASSERT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
+    packed.resize(stream.total_out);
+    deflateEnd(&stream);
+    const auto file = TestZip().put("x", packed, zeros, 8).put("y", packed, zeros, 8).bytes();
+    const ZipArchive archive(as_bytes(file), "'a.zip'");
+    EXPECT_EQ(archive.unpack(*archive.find("x")).size(), size);
+    EXPECT_THROW(archive.unpack(*archive.find("y")), Error);
 }
 
 TEST(ZipArchive, OneNameTwiceIsAnError) {

@@ -106,3 +106,10 @@ $ trocar summary dict.pt
 trocar: 'dict.pt' is a pickle of torch.save, with tensors and no program
   hint: load it with torch, and write the model with torch.export.save or torch.jit.save
 [exit 3]
+
+# What is only read has no parts; a model may be JSON, as saved comparisons are.
+$ trocar partition cnn.pt2 parts --parts 2
+trocar: parts are written in the format of their model, and models of the format 'pt2' are only read
+  hint: `trocar convert` makes a model of another format of it
+[exit 3]
+$ trocar compare net-symbol.json --engine onnxruntime --engine reference --fill random --shape softmax_label=2 -q

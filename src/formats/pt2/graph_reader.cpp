@@ -48,7 +48,7 @@ std::string argument_name(const OpSpec& spec, std::size_t position) {
 }  // namespace
 
 GraphReader::GraphReader(const JsonPlace& place, const Json& graph, int depth)
-    : place_(place), json_(graph), depth_(depth) {
+    : place_(place), json_(graph), depth_(depth), writes_(graph) {
     if (depth > deepest) {
         place.fail(fmt::format("graphs lie more than {} deep in one another", deepest));
     }
@@ -110,6 +110,7 @@ void GraphReader::define(const std::string& name, TensorId id) {
     if (!values_.emplace(name, id).second) {
         place_.fail(fmt::format("two values have the name '{}'", name));
     }
+    writes_.name(id, name);
 }
 
 TensorId GraphReader::resolve(const JsonPlace& place, const std::string& name) const {
@@ -272,12 +273,44 @@ void GraphReader::add_op(const Json& node, std::size_t number) {
     if (draft.grouped) {
         set_attribute(draft, "outputs", std::move(draft.returns));
     }
+    follow_memory(draft, number);
     auto& spec = draft.spec;
     spec.name = inside.text(node, "name", "");
     if (spec.name.empty() && !spec.outputs.empty() && spec.outputs[0] != TensorId::none) {
         spec.name = graph_.tensor(spec.outputs[0]).name;
     }
     graph_.append(std::move(spec));
+}
+
+void GraphReader::follow_memory(Draft& draft, std::size_t number) {
+    const auto& spec = draft.spec;
+    if (spec.inputs.empty() || spec.inputs[0] == TensorId::none) {
+        return;
+    }
+    const auto first = spec.inputs[0];
+    if (makes_view(spec)) {
+        for (const auto output : spec.outputs) {
+            if (output != TensorId::none) {
+                writes_.view(output, first);
+            }
+        }
+        return;
+    }
+    if (!Writes::in_place(spec)) {
+        return;
+    }
+    if (spec.outputs.size() != 1 || spec.outputs[0] == TensorId::none) {
+        set_attribute(draft, "writes", graph_.tensor(first).name);
+        return;
+    }
+    std::vector<std::string> renamed;
+    const auto shared = writes_.write(number, first, spec.outputs[0], renamed);
+    for (const auto& name : renamed) {
+        values_[name] = spec.outputs[0];
+    }
+    if (shared != TensorId::none) {
+        set_attribute(draft, "writes", graph_.tensor(shared).name);
+    }
 }
 
 void GraphReader::add_return(const JsonPlace& place, Draft& draft, const Json& argument,

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "formats/pt2/writes.h"
 #include "trocar/graph.h"
 #include "util/json_place.h"
 
@@ -57,6 +58,8 @@ private:
     TensorId resolve(const JsonPlace& place, const std::string& name) const;
 
     void add_op(const Json& node, std::size_t number);
+    // Readers of what a draft writes in place read its output from now on.
+    void follow_memory(Draft& draft, std::size_t number);
     void read_target(const JsonPlace& place, const std::string& target, OpSpec& spec) const;
     void add_argument(const JsonPlace& place, Draft& draft, const std::string& name,
                       const Json& argument);
@@ -77,6 +80,7 @@ private:
     int depth_;
     Graph graph_;
     std::unordered_map<std::string, TensorId> values_;
+    Writes writes_;
 };
 
 }  // namespace trocar::pt2

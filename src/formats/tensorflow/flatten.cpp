@@ -35,6 +35,12 @@ bool is_variable(const Tensor& tensor) {
                        [](const Property& one) { return one.key == "variable"; });
 }
 
+// Is what such an op makes of the type of what it reads? Frozen variables are read through one.
+bool passes_on(const OpSpec& spec) {
+    return (spec.type == "Identity" || spec.type == "StopGradient") && spec.inputs.size() == 1 &&
+           spec.outputs.size() == 1 && spec.inputs[0] != TensorId::none;
+}
+
 // A loop of TensorFlow 1 ends in an op that only goes back.
 bool has_loops(const Graph& graph) {
     const auto ops = graph.ops();
@@ -185,7 +191,11 @@ void Flattener::copy(const Graph& source, const Op& op, Map& map, const std::str
     for (std::size_t slot = 0; slot < spec.outputs.size(); ++slot) {
         const auto from = spec.outputs[slot];
         const auto name = slot == 0 ? spec.name : fmt::format("{}:{}", spec.name, slot);
-        spec.outputs[slot] = made_->add_tensor(free_name(name), source.tensor(from).type);
+        auto type = source.tensor(from).type;
+        if (passes_on(spec) && !type.dims && made_->tensor(spec.inputs[0]).type.dims) {
+            type = made_->tensor(spec.inputs[0]).type;
+        }
+        spec.outputs[slot] = made_->add_tensor(free_name(name), std::move(type));
         map[index(from)] = spec.outputs[slot];
     }
     made_->append(std::move(spec));

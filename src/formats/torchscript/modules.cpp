@@ -159,7 +159,7 @@ Runtime Interpreter::tensor_of(const Pickled& pickled, const std::string& folder
         return found->second;
     }
     auto& graph = builder_.root().graph;
-    auto stored = contents_.load(pickled.tensor, folder, name);
+    auto stored = contents_.load(*pickled.tensor, folder, name);
     // Tied parameters are one tensor: the first name is its name, the others are noted.
     if (const auto known = by_identity_.find(stored.identity);
         !stored.identity.empty() && known != by_identity_.end()) {
@@ -171,29 +171,29 @@ Runtime Interpreter::tensor_of(const Pickled& pickled, const std::string& folder
     const auto id = *graph.find_tensor(builder_.entry(made).name);
     auto& tensor = graph.tensor_from_file(id);
     tensor.metadata.push_back({"kind", kind});
-    if (pickled.tensor.device != "cpu") {
-        tensor.metadata.push_back({"device", pickled.tensor.device});
+    if (pickled.tensor->device != "cpu") {
+        tensor.metadata.push_back({"device", pickled.tensor->device});
     }
-    if (pickled.tensor.requires_grad) {
+    if (pickled.tensor->requires_grad) {
         tensor.metadata.push_back({"requires_grad", "true"});
     }
-    if (pickled.tensor.quantized) {
+    if (pickled.tensor->quantized) {
         auto how = std::make_shared<Quantization>();
-        if (pickled.tensor.scales != nullptr) {
+        if (pickled.tensor->scales != nullptr) {
             const auto scales =
-                contents_.load(pickled.tensor.scales->tensor, folder, name + ".scales");
+                contents_.load(*pickled.tensor->scales->tensor, folder, name + ".scales");
             const auto zeros =
-                contents_.load(pickled.tensor.zero_points->tensor, folder, name + ".zero_points");
+                contents_.load(*pickled.tensor->zero_points->tensor, folder, name + ".zero_points");
             for (const double scale : numbers_of(scales.constant)) {
                 how->scales.push_back(static_cast<float>(scale));
             }
             for (const double zero : numbers_of(zeros.constant)) {
                 how->zero_points.push_back(static_cast<std::int64_t>(zero));
             }
-            how->axis = static_cast<int>(pickled.tensor.axis);
+            how->axis = static_cast<int>(pickled.tensor->axis);
         } else {
-            how->scales = {static_cast<float>(pickled.tensor.scale)};
-            how->zero_points = {pickled.tensor.zero_point};
+            how->scales = {static_cast<float>(pickled.tensor->scale)};
+            how->zero_points = {pickled.tensor->zero_point};
         }
         tensor.quantization = std::move(how);
     }
@@ -315,7 +315,7 @@ Value Interpreter::first_value(const std::shared_ptr<ObjectValue>& object,
             pickled->kind == Pickled::Kind::real || pickled->kind == Pickled::Kind::truth;
         if (held && is_changed(*object, name)) {
             if (pickled->kind == Pickled::Kind::tensor) {
-                const auto stored = contents_.load(pickled->tensor, "data", path);
+                const auto stored = contents_.load(*pickled->tensor, "data", path);
                 value = builder_.add_input(builder_.root(), path, "T");
                 auto& graph = builder_.root().graph;
                 const auto id = *graph.find_tensor(builder_.entry(*value.as<Runtime>()).name);

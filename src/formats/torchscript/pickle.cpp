@@ -13,7 +13,8 @@ namespace {
 
 using Kind = Pickled::Kind;
 
-constexpr std::size_t most_values = std::size_t{1} << 24;
+constexpr std::size_t most_values = std::size_t{1} << 22;
+constexpr std::size_t most_copied = std::size_t{64} << 20;  // bytes
 
 struct StorageType {
     const char* name;
@@ -108,11 +109,18 @@ private:
 
     // Values may be shared, and what is copied of them again and again adds up.
     const std::vector<const Pickled*>& copied(const std::vector<const Pickled*>& items) {
-        copied_ += items.size();
-        if (copied_ > most_values) {
+        count_copied(items.size() * sizeof(items[0]));
+        return items;
+    }
+    const std::string& copied(const std::string& text) {
+        count_copied(text.size());
+        return text;
+    }
+    void count_copied(std::size_t bytes) {
+        copied_ += bytes;
+        if (copied_ > most_copied) {
             fail("it makes too many values");
         }
-        return items;
     }
 
     Pickled* make(Kind kind) {
@@ -191,7 +199,7 @@ private:
                 }
                 return;
             case '(':
-                stack_.push_back(nullptr);
+                push(nullptr);
                 return;
             case 'N':
                 push(make(Kind::none));
@@ -341,7 +349,7 @@ private:
                                        of->kind == Kind::global ? of->text : "no class"));
                 }
                 auto* made = make(Kind::object);
-                made->text = of->text;
+                made->text = copied(of->text);
                 push(made);
                 return;
             }
@@ -382,17 +390,18 @@ private:
         }
         const auto& type = argument(id->items, 1, Kind::global).text;
         auto* made = make(Kind::storage);
+        made->tensor = std::make_shared<PickledTensor>();
         const auto name = type.substr(type.rfind('.') + 1);
         for (const auto& known : storage_types) {
             if (name == known.name) {
-                made->tensor.where.dtype = known.dtype;
+                made->tensor->where.dtype = known.dtype;
             }
         }
-        if (made->tensor.where.dtype == DType::undefined) {
+        if (made->tensor->where.dtype == DType::undefined) {
             refuse(fmt::format("a tensor is stored as {}", type));
         }
-        made->tensor.storage = argument(id->items, 2, Kind::text).text;
-        made->tensor.device = argument(id->items, 3, Kind::text).text;
+        made->tensor->storage = copied(argument(id->items, 2, Kind::text).text);
+        made->tensor->device = copied(argument(id->items, 3, Kind::text).text);
         return made;
     }
 
@@ -407,28 +416,30 @@ private:
 
     Pickled* rebuilt(const std::vector<const Pickled*>& items, bool quantized) {
         auto* made = make(Kind::tensor);
-        made->tensor = argument(items, 0, Kind::storage).tensor;
-        made->tensor.where.offset = argument(items, 1, Kind::integer).integer;
-        made->tensor.where.shape = integers(argument(items, 2, Kind::tuple));
-        made->tensor.where.strides = integers(argument(items, 3, Kind::tuple));
-        if (made->tensor.where.shape.size() != made->tensor.where.strides.size()) {
+        made->tensor = std::make_shared<PickledTensor>(*argument(items, 0, Kind::storage).tensor);
+        copied(made->tensor->storage);
+        copied(made->tensor->device);
+        made->tensor->where.offset = argument(items, 1, Kind::integer).integer;
+        made->tensor->where.shape = integers(argument(items, 2, Kind::tuple));
+        made->tensor->where.strides = integers(argument(items, 3, Kind::tuple));
+        if (made->tensor->where.shape.size() != made->tensor->where.strides.size()) {
             fail("a tensor has more sizes than strides, or fewer");
         }
         if (!quantized) {
-            made->tensor.requires_grad =
+            made->tensor->requires_grad =
                 items.size() > 4 && items[4]->kind == Kind::truth && items[4]->integer != 0;
             return made;
         }
         const auto& how = argument(items, 4, Kind::tuple).items;
         const auto& scheme = argument(how, 0, Kind::global).text;
-        made->tensor.quantized = true;
+        made->tensor->quantized = true;
         if (scheme == "torch.per_tensor_affine") {
-            made->tensor.scale = argument(how, 1, Kind::real).real;
-            made->tensor.zero_point = argument(how, 2, Kind::integer).integer;
+            made->tensor->scale = argument(how, 1, Kind::real).real;
+            made->tensor->zero_point = argument(how, 2, Kind::integer).integer;
         } else if (scheme == "torch.per_channel_affine") {
-            made->tensor.scales = &argument(how, 1, Kind::tensor);
-            made->tensor.zero_points = &argument(how, 2, Kind::tensor);
-            made->tensor.axis = argument(how, 3, Kind::integer).integer;
+            made->tensor->scales = &argument(how, 1, Kind::tensor);
+            made->tensor->zero_points = &argument(how, 2, Kind::tensor);
+            made->tensor->axis = argument(how, 3, Kind::integer).integer;
         } else {
             refuse(fmt::format("a tensor is quantised by {}", scheme));
         }
@@ -450,6 +461,7 @@ private:
             auto* made = make(Kind::list);
             made->items = copied(argument(items, 0, Kind::list).items);
             made->text = function.substr(build.size(), function.size() - build.size() - 4);
+            copied(made->text);
             return made;
         }
         if (function == "torch.jit._pickle.restore_type_tag") {
@@ -458,13 +470,14 @@ private:
             }
             auto* made = make(items[0]->kind);
             copied(items[0]->items);
+            copied(items[0]->text);
             *made = *items[0];
-            made->text = argument(items, 1, Kind::text).text;
+            made->text = copied(argument(items, 1, Kind::text).text);
             return made;
         }
         if (function == "torch.device") {
             auto* made = make(Kind::device);
-            made->text = argument(items, 0, Kind::text).text;
+            made->text = copied(argument(items, 0, Kind::text).text);
             return made;
         }
         if (function == "builtins.complex" || function == "__builtin__.complex") {
@@ -476,7 +489,7 @@ private:
         if (function.starts_with("__torch__.")) {  // a named tuple, or a value of an enumeration
             auto* made = make(Kind::tuple);
             made->items = copied(items);
-            made->text = function;
+            made->text = copied(function);
             return made;
         }
         refuse(fmt::format("it calls {}", function));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -51,7 +52,7 @@ struct Pickled {
     double imaginary = 0;
     std::string text;
     std::vector<const Pickled*> items;
-    PickledTensor tensor;
+    std::shared_ptr<PickledTensor> tensor;  // never empty where the kind says so
 
     // Of an object; nullptr: it has no such attribute.
     const Pickled* attribute(std::string_view name) const;

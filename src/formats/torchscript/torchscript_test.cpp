@@ -294,6 +294,20 @@ TEST(Pickle, BrokenOnesAreNamedWithTheirPlace) {
     EXPECT_THAT(read("\x80\x02t."), HasSubstr("a mark is missing"));
 }
 
+TEST(Pickle, WhatItMakesIsBounded) {
+    const auto read = [](std::string_view bytes) {
+        return message([&] { Pickle(std::as_bytes(std::span(bytes)), "p"); }, Fault::input);
+    };
+    EXPECT_THAT(read(std::string(std::size_t{5} << 20, ']')), HasSubstr("too many values"));
+    EXPECT_THAT(read(std::string(std::size_t{5} << 20, '(')), HasSubstr("too many values"));
+    // One long name, of which each object would have a copy.
+    auto objects = "c__torch__\n" + std::string(std::size_t{1} << 20, 'M') + "\nq\x01";
+    for (int i = 0; i < 100; ++i) {
+        objects += "h\x01)\x81";
+    }
+    EXPECT_THAT(read(objects), HasSubstr("too many values"));
+}
+
 TEST(Pickle, AListMayHoldItself) {
     const std::string_view bytes =
         "\x80\x02]q\x01h\x01"

@@ -7,6 +7,7 @@
 #include "trocar/command.h"
 #include "trocar/compare_report.h"
 #include "trocar/error.h"
+#include "trocar/format.h"
 #include "trocar/lab.h"
 #include "trocar/lab_options.h"
 #include "util/files.h"
@@ -102,8 +103,17 @@ Comparison run_model(const Options& options, Context& context, std::vector<Scala
     return comparison;
 }
 
+// Models may be JSON too.
 bool is_saved(const fs::path& path) {
-    return path.extension() == ".json" && fs::is_regular_file(path);
+    if (path.extension() != ".json" || !fs::is_regular_file(path)) {
+        return false;
+    }
+    const auto text = read_file(path);
+    const auto head =
+        std::as_bytes(std::span(text)).first(std::min<std::size_t>(text.size(), 4096));
+    return std::none_of(formats().begin(), formats().end(), [&](const Format* format) {
+        return format->matches != nullptr && format->matches(head, path);
+    });
 }
 
 // The results to compare: those of the sides that are named, run where they were not yet.

@@ -160,6 +160,42 @@ class Writes(nn.Module):
         return y * 2
 
 
+class Ops(nn.Module):
+    """Ops that no layer above has, each for an output of its own. The view tells the rank of all that follows."""
+
+    def __init__(self):
+        super().__init__()
+        self.gru = nn.GRU(4, 3, num_layers=2, bidirectional=True, batch_first=True)
+        self.valid = nn.Conv2d(3, 4, 3, stride=2, padding="valid")
+        self.same = nn.Conv1d(2, 2, 3, padding="same", dilation=2)
+        self.instance = nn.InstanceNorm2d(3, affine=True)
+        self.prelu = nn.PReLU(3)
+
+    def forward(self, x):
+        x = x.view(2, 3, 6, 4)
+        rows = x.reshape(2, 18, 4)
+        places = torch.tensor([2, 0])
+        big = x > 0.5
+        layers = [*self.gru(rows), self.valid(x), self.same(rows[:, :2]), self.instance(x), self.prelu(x), nn.functional.gelu(x)]
+        parts = [x.unflatten(1, (1, 3)), x.flip(1, 3), x[places - 2], x[:, places], x[places - 2, places, places], rows.tril(), rows.triu(1),
+                 nn.functional.pixel_shuffle(rows.view(1, 4, 6, 6), 2), torch.full_like(x, 3.0), x[big], torch.arange(x.size(2)) * 2.0]
+        sums = [big.any(1).float(), big.all().float(), x.var(1), x.std((0, 2), unbiased=False), x.prod(2), x.logsumexp((1, 3)),
+                torch.linalg.vector_norm(x, 2, 1), x.cumsum(1), *x.topk(2), *x.sort(1, descending=True), *x.min(2)]
+        numbers = [2 - x, torch.log1p(x * x), torch.expm1(x), torch.fmod(x, 0.7), nn.functional.mish(x), nn.functional.selu(x),
+                   nn.functional.celu(x, 1.5), nn.functional.logsigmoid(x), nn.functional.glu(x), torch.trunc(x * 3), torch.where(big, x, 0.5),
+                   torch.einsum("bchw,bcvw->bhv", x, x), torch.baddbmm(rows @ rows.mT, rows, rows.mT, beta=0.5, alpha=2.0)]
+        sizes = [nn.functional.interpolate(x, (7, 5), mode="bilinear"), nn.functional.interpolate(x, (7, 5), mode="bilinear", align_corners=True),
+                 nn.functional.interpolate(x, (9, 8), mode="bicubic")]
+        return [value if value.dtype == torch.float32 else value.float() for value in layers + parts + sums + numbers + sizes]
+
+
+class Given(nn.Module):
+    """What its inputs are shows only when it is given some: a rank, and an element type."""
+
+    def forward(self, x, places):
+        return x.transpose(0, 1)[places]
+
+
 def flat(value):
     if isinstance(value, (tuple, list)):
         return [item for part in value for item in flat(part)]
@@ -203,6 +239,8 @@ def main():
     keep("state", torch.jit.script(State().eval()), (torch.randn(2, 3),))
     keep("writes", torch.jit.script(Writes().eval()), (torch.randn(2, 3),))
     keep("lists", torch.jit.script(Lists().eval()), (torch.randn(4, 3), 2))
+    keep("ops", torch.jit.trace(Ops().eval(), (torch.randn(144),)), (torch.randn(144),))
+    keep("given", torch.jit.trace(Given(), (torch.randn(2, 3), torch.tensor([2, 0, 1]))), (torch.randn(2, 3), torch.tensor([2, 0, 1, 1])))
     torch.save({"weight": torch.zeros(2)}, HERE / "dict.pt")
 
 
