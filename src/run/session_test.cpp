@@ -22,6 +22,8 @@ const std::vector<Cannot> cannot{
     {"litert", "CapturedValuesAreInputsOfTheOp", "no rule maps If"},
     {"executorch", "SequencesCrossCutsAsEngineValues", "ExecuTorch has no sequences"},
     {"executorch", "CapturedValuesAreInputsOfTheOp", "no rule maps If"},
+    {"torch", "SequencesCrossCutsAsEngineValues", "no rule maps SequenceConstruct to aten"},
+    {"torch", "CapturedValuesAreInputsOfTheOp", "no rule maps If to aten"},
 };
 
 // Every test runs on every engine that is there.

@@ -73,8 +73,10 @@ TEST_F(FormatIo, ContentThatNoFormatTakesListsTheFormats) {
 TEST_F(FormatIo, TensorsAreNoModel) {
     const auto path = save_value({"x", Value::tensor(DType::f32, {2})}, folder_, "x");
     EXPECT_EQ(path, file("x.npy"));
-    EXPECT_EQ(load_fault("x.npy", Fault::unsupported),
-              "'FOLDER/x.npy' is a file of tensors (numpy), not a model");
+    EXPECT_EQ(
+        load_fault("x.npy", Fault::unsupported),
+        "'FOLDER/x.npy' is a file of tensors (numpy), not a model | `trocar convert MODEL OUT "
+        "--weights FILE` puts tensors into a model");
     EXPECT_TRUE(load_fault("x.npy", Fault::unsupported, "numpy")
                     .starts_with("models in the format 'numpy' cannot be read"));
     EXPECT_TRUE(load_fault("x.npy", Fault::usage, "none").starts_with("no format named 'none'"));

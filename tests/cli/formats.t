@@ -109,7 +109,7 @@ trocar: 'dict.pt' is a pickle of torch.save, with tensors and no program
 
 # What is only read has no parts; a model may be JSON, as saved comparisons are.
 $ trocar partition cnn.pt2 parts --parts 2
-trocar: parts are written in the format of their model, and models of the format 'pt2' are only read
-  hint: `trocar convert` makes a model of another format of it
+trocar: parts of models of the format 'pt2' cannot be written
+  hint: `trocar convert` maps it to onnx, whose parts can be
 [exit 3]
 $ trocar compare net-symbol.json --engine onnxruntime --engine reference --fill random --shape softmax_label=2 -q
