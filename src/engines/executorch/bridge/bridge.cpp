@@ -8,7 +8,7 @@
 #include <executorch/runtime/platform/runtime.h>
 
 #include <chrono>
-#include <cstdlib>
+#include <exception>
 #include <cstring>
 #include <deque>
 #include <memory>
@@ -66,7 +66,7 @@ void stop() {
     if (is_guarded) {
         throw Aborted{};
     }
-    std::abort();
+    std::terminate();
 }
 
 template <class F>
