@@ -8,9 +8,9 @@
 #include <executorch/runtime/platform/runtime.h>
 
 #include <chrono>
-#include <exception>
 #include <cstring>
 #include <deque>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <optional>
