@@ -104,13 +104,21 @@ DType beside_number(const Look& look, const char* argument) {
            : counts && look.dtype(0) == DType::boolean ? DType::i64
                                                        : look.dtype(0);
 }
+// Truths and integers are added up in 64 bits, truths are multiplied in them.
+Types accumulated(const Look& look) {
+    const auto from = look.dtype(0);
+    const bool widened = from == DType::boolean || (look.op.type == "cumsum" && is_integer(from));
+    return {tensor(named_type(look, widened ? DType::i64 : from), look.dims(0))};
+}
 Types clamped(const Look& look) {
     const bool low = beside_number(look, "min") != look.dtype(0);
     return {tensor(beside_number(look, low ? "min" : "max"), look.dims(0))};
 }
 Types binary(const Look& look) {
     if (!look.has(1)) {
-        const auto* argument = look.op.attribute("exponent") != nullptr ? "exponent" : "other";
+        const auto* argument = look.op.attribute("exponent") != nullptr ? "exponent"
+                               : look.op.attribute("self") != nullptr   ? "self"  // before it
+                                                                        : "other";
         return {tensor(beside_number(look, argument), look.dims(0))};
     }
     const auto a = look.type(0);
@@ -209,7 +217,7 @@ Types reduced(const Look& look) {
         made.dtype =
             is_integer(made.dtype) || made.dtype == DType::boolean ? DType::i64 : made.dtype;
     } else if (type == "any" || type == "all") {
-        made.dtype = DType::boolean;
+        made.dtype = made.dtype == DType::u8 ? DType::u8 : DType::boolean;
     }
     made.dtype = named_type(look, made.dtype);
     auto axes = look.op.integers("dim");
@@ -261,7 +269,9 @@ Types counted(const Look& look) {  // arange
     bool is_real = false;
     for (const char* name : {"start", "end", "step"}) {
         const auto* value = look.op.attribute(name);
-        is_real = is_real || (value != nullptr && std::holds_alternative<float>(value->value));
+        const auto slot = look.slot(name);
+        is_real = is_real || (value != nullptr && std::holds_alternative<float>(value->value)) ||
+                  (slot && is_float(look.dtype(*slot)));
     }
     return {tensor(named_type(look, is_real ? DType::f32 : DType::i64), unknown_dims(1))};
 }
@@ -349,14 +359,14 @@ const std::unordered_map<std::string_view, TypeRule>& rules() {
                    "prelu",         "abs",
                    "neg",           "floor",
                    "ceil",          "round",
-                   "sign",          "square",
+                   "sign",          "trunc",
                    "dropout",       "feature_dropout",
                    "alpha_dropout", "clone",
                    "contiguous",    "alias",
                    "detach",        "lift_fresh_copy",
                    "layer_norm",    "group_norm",
                    "batch_norm",    "instance_norm",
-                   "masked_fill",   "cumsum",
+                   "masked_fill",   "log_sigmoid",
                    "flip",          "roll",
                    "tril",          "triu",
                    "fill",          "copy",
@@ -366,15 +376,15 @@ const std::unordered_map<std::string_view, TypeRule>& rules() {
                    "threshold",     "glu_",
                    "rms_norm",      "lerp",
                    "addcmul"});
-        add(real,
-            {"sigmoid",  "tanh",         "exp",      "exp2",       "expm1",      "log",
-             "log2",     "log10",        "log1p",    "sqrt",       "rsqrt",      "sin",
-             "cos",      "tan",          "asin",     "acos",       "atan",       "sinh",
-             "cosh",     "erf",          "erfc",     "reciprocal", "softmax",    "log_softmax",
-             "_softmax", "_log_softmax", "softplus", "logsigmoid", "log_sigmoid"});
+        add(real, {"sigmoid",  "tanh",         "exp",      "exp2",       "expm1",   "log",
+                   "log2",     "log10",        "log1p",    "sqrt",       "rsqrt",   "sin",
+                   "cos",      "tan",          "asin",     "acos",       "atan",    "sinh",
+                   "cosh",     "erf",          "erfc",     "reciprocal", "softmax", "log_softmax",
+                   "_softmax", "_log_softmax", "softplus", "asinh",      "acosh",   "atanh"});
         add(binary,
             {"add", "sub", "rsub", "mul", "maximum", "minimum", "pow", "remainder", "fmod",
              "floor_divide", "bitwise_and", "bitwise_or", "bitwise_xor", "__and__", "__or__"});
+        add(accumulated, {"cumsum", "square"});
         add(clamped, {"clamp", "clamp_min", "clamp_max"});
         add(divided, {"div", "true_divide", "atan2"});
         add(compared, {"eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or",
@@ -395,7 +405,7 @@ const std::unordered_map<std::string_view, TypeRule>& rules() {
         add(expanded, {"expand"});
         add(flattened, {"flatten"});
         add(permuted, {"permute"});
-        add(swapped, {"transpose", "t", "swapaxes"});
+        add(swapped, {"transpose", "t", "swapaxes", "mT"});
         add(unsqueezed, {"unsqueeze"});
         add(squeezed, {"squeeze"});
         add(joined, {"cat", "concat", "stack"});
