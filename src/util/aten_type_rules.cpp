@@ -92,6 +92,22 @@ DType named_type(const Look& look, DType otherwise) {
 Types same(const Look& look) {
     return {look.type(0)};
 }
+Types same_element_type(const Look& look) {
+    return {tensor(look.dtype(0), std::nullopt)};
+}
+// Other sizes, along as many axes; and places, where it has them.
+Types same_rank(const Look& look) {
+    const auto from = look.dims(0);
+    const auto dims = from ? unknown_dims(from->size()) : Dims();
+    return {tensor(look.dtype(0), dims), tensor(DType::i64, dims)};
+}
+Types sorted(const Look& look) {
+    const auto places = tensor(DType::i64, look.dims(0));
+    return look.op.type == "argsort" ? Types{places} : Types{look.type(0), places};
+}
+Types like_second(const Look& look) {
+    return {tensor(look.dtype(0), look.dims(1))};
+}
 Types real(const Look& look) {
     return {tensor(named_type(look, floated(look.dtype(0))), look.dims(0))};
 }
@@ -154,7 +170,7 @@ Types convolution(const Look& look) {
         };
         const bool plain = look.op.integer("transposed", 0) == 0 &&
                            !look.op.type.starts_with("conv_transpose") &&
-                           look.op.overload != "padding";
+                           look.op.type != "_convolution_mode" && look.op.overload != "padding";
         (*dims)[1] = plain ? (*w.dims)[0] : Dim{};
         for (std::size_t i = 2; i < dims->size(); ++i) {
             auto& size = (*dims)[i];
@@ -373,7 +389,7 @@ const std::unordered_map<std::string_view, TypeRule>& rules() {
                    "zero",          "cpu",
                    "cuda",          "index_put",
                    "scatter",       "unchecked_cast",
-                   "threshold",     "glu_",
+                   "threshold",     "native_group_norm",
                    "rms_norm",      "lerp",
                    "addcmul"});
         add(real, {"sigmoid",  "tanh",         "exp",      "exp2",       "expm1",   "log",
@@ -390,8 +406,9 @@ const std::unordered_map<std::string_view, TypeRule>& rules() {
         add(compared, {"eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or",
                        "logical_xor", "logical_not", "isnan", "isinf"});
         add(where, {"where"});
-        add(convolution, {"conv1d", "conv2d", "conv3d", "convolution", "_convolution",
-                          "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"});
+        add(convolution,
+            {"conv1d", "conv2d", "conv3d", "convolution", "_convolution", "_convolution_mode",
+             "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"});
         add(linear, {"linear"});
         add(matmul, {"matmul", "mm", "bmm"});
         add(embedding, {"embedding"});
@@ -415,7 +432,11 @@ const std::unordered_map<std::string_view, TypeRule>& rules() {
         add(picked, {"index_select"});
         add(gathered, {"gather"});
         add(reduced, {"mean", "sum", "prod", "amax", "amin", "max", "min", "argmax", "argmin",
-                      "any", "all", "std", "var", "norm", "logsumexp"});
+                      "any", "all", "std", "var", "norm", "logsumexp", "linalg_vector_norm"});
+        add(same_element_type, {"einsum", "index", "unflatten", "baddbmm"});
+        add(same_rank, {"topk", "glu", "pixel_shuffle"});
+        add(sorted, {"sort", "argsort"});
+        add(like_second, {"expand_as"});
         add(converted, {"to", "_to_copy", "type_as", "float"});
         add(made_anew,
             {"zeros", "ones", "full", "empty", "rand", "randn", "zeros_like", "ones_like",
