@@ -136,8 +136,10 @@ Types swapped(const Look& look) {
     auto dims = look.dims(0);
     if (dims) {
         const auto rank = static_cast<std::int64_t>(dims->size());
-        auto a = look.op.type == "t" ? 0 : look.op.integer("dim0", 0);
-        auto b = look.op.type == "t" ? 1 : look.op.integer("dim1", 1);
+        const bool named = look.op.type == "swapaxes";
+        const bool last = look.op.type == "mT";
+        auto a = look.op.integer(named ? "axis0" : "dim0", last ? -2 : 0);
+        auto b = look.op.integer(named ? "axis1" : "dim1", last ? -1 : 1);
         a += a < 0 ? rank : 0;
         b += b < 0 ? rank : 0;
         if (a >= 0 && a < rank && b >= 0 && b < rank) {

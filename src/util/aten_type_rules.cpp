@@ -92,6 +92,22 @@ DType named_type(const Look& look, DType otherwise) {
 Types same(const Look& look) {
     return {look.type(0)};
 }
+Types same_element_type(const Look& look) {
+    return {tensor(look.dtype(0), std::nullopt)};
+}
+// Other sizes, along as many axes; and places, where it has them.
+Types same_rank(const Look& look) {
+    const auto from = look.dims(0);
+    const auto dims = from ? unknown_dims(from->size()) : Dims();
+    return {tensor(look.dtype(0), dims), tensor(DType::i64, dims)};
+}
+Types sorted(const Look& look) {
+    const auto places = tensor(DType::i64, look.dims(0));
+    return look.op.type == "argsort" ? Types{places} : Types{look.type(0), places};
+}
+Types like_second(const Look& look) {
+    return {tensor(look.dtype(0), look.dims(1))};
+}
 Types real(const Look& look) {
     return {tensor(named_type(look, floated(look.dtype(0))), look.dims(0))};
 }
@@ -104,13 +120,21 @@ DType beside_number(const Look& look, const char* argument) {
            : counts && look.dtype(0) == DType::boolean ? DType::i64
                                                        : look.dtype(0);
 }
+// Truths and integers are added up in 64 bits, truths are multiplied in them.
+Types accumulated(const Look& look) {
+    const auto from = look.dtype(0);
+    const bool widened = from == DType::boolean || (look.op.type == "cumsum" && is_integer(from));
+    return {tensor(named_type(look, widened ? DType::i64 : from), look.dims(0))};
+}
 Types clamped(const Look& look) {
     const bool low = beside_number(look, "min") != look.dtype(0);
     return {tensor(beside_number(look, low ? "min" : "max"), look.dims(0))};
 }
 Types binary(const Look& look) {
     if (!look.has(1)) {
-        const auto* argument = look.op.attribute("exponent") != nullptr ? "exponent" : "other";
+        const auto* argument = look.op.attribute("exponent") != nullptr ? "exponent"
+                               : look.op.attribute("self") != nullptr   ? "self"  // before it
+                                                                        : "other";
         return {tensor(beside_number(look, argument), look.dims(0))};
     }
     const auto a = look.type(0);
@@ -146,7 +170,7 @@ Types convolution(const Look& look) {
         };
         const bool plain = look.op.integer("transposed", 0) == 0 &&
                            !look.op.type.starts_with("conv_transpose") &&
-                           look.op.overload != "padding";
+                           look.op.type != "_convolution_mode" && look.op.overload != "padding";
         (*dims)[1] = plain ? (*w.dims)[0] : Dim{};
         for (std::size_t i = 2; i < dims->size(); ++i) {
             auto& size = (*dims)[i];
@@ -209,7 +233,7 @@ Types reduced(const Look& look) {
         made.dtype =
             is_integer(made.dtype) || made.dtype == DType::boolean ? DType::i64 : made.dtype;
     } else if (type == "any" || type == "all") {
-        made.dtype = DType::boolean;
+        made.dtype = made.dtype == DType::u8 ? DType::u8 : DType::boolean;
     }
     made.dtype = named_type(look, made.dtype);
     auto axes = look.op.integers("dim");
@@ -261,7 +285,9 @@ Types counted(const Look& look) {  // arange
     bool is_real = false;
     for (const char* name : {"start", "end", "step"}) {
         const auto* value = look.op.attribute(name);
-        is_real = is_real || (value != nullptr && std::holds_alternative<float>(value->value));
+        const auto slot = look.slot(name);
+        is_real = is_real || (value != nullptr && std::holds_alternative<float>(value->value)) ||
+                  (slot && is_float(look.dtype(*slot)));
     }
     return {tensor(named_type(look, is_real ? DType::f32 : DType::i64), unknown_dims(1))};
 }
@@ -349,39 +375,40 @@ const std::unordered_map<std::string_view, TypeRule>& rules() {
                    "prelu",         "abs",
                    "neg",           "floor",
                    "ceil",          "round",
-                   "sign",          "square",
+                   "sign",          "trunc",
                    "dropout",       "feature_dropout",
                    "alpha_dropout", "clone",
                    "contiguous",    "alias",
                    "detach",        "lift_fresh_copy",
                    "layer_norm",    "group_norm",
                    "batch_norm",    "instance_norm",
-                   "masked_fill",   "cumsum",
+                   "masked_fill",   "log_sigmoid",
                    "flip",          "roll",
                    "tril",          "triu",
                    "fill",          "copy",
                    "zero",          "cpu",
                    "cuda",          "index_put",
                    "scatter",       "unchecked_cast",
-                   "threshold",     "glu_",
+                   "threshold",     "native_group_norm",
                    "rms_norm",      "lerp",
                    "addcmul"});
-        add(real,
-            {"sigmoid",  "tanh",         "exp",      "exp2",       "expm1",      "log",
-             "log2",     "log10",        "log1p",    "sqrt",       "rsqrt",      "sin",
-             "cos",      "tan",          "asin",     "acos",       "atan",       "sinh",
-             "cosh",     "erf",          "erfc",     "reciprocal", "softmax",    "log_softmax",
-             "_softmax", "_log_softmax", "softplus", "logsigmoid", "log_sigmoid"});
+        add(real, {"sigmoid",  "tanh",         "exp",      "exp2",       "expm1",   "log",
+                   "log2",     "log10",        "log1p",    "sqrt",       "rsqrt",   "sin",
+                   "cos",      "tan",          "asin",     "acos",       "atan",    "sinh",
+                   "cosh",     "erf",          "erfc",     "reciprocal", "softmax", "log_softmax",
+                   "_softmax", "_log_softmax", "softplus", "asinh",      "acosh",   "atanh"});
         add(binary,
             {"add", "sub", "rsub", "mul", "maximum", "minimum", "pow", "remainder", "fmod",
              "floor_divide", "bitwise_and", "bitwise_or", "bitwise_xor", "__and__", "__or__"});
+        add(accumulated, {"cumsum", "square"});
         add(clamped, {"clamp", "clamp_min", "clamp_max"});
         add(divided, {"div", "true_divide", "atan2"});
         add(compared, {"eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or",
                        "logical_xor", "logical_not", "isnan", "isinf"});
         add(where, {"where"});
-        add(convolution, {"conv1d", "conv2d", "conv3d", "convolution", "_convolution",
-                          "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"});
+        add(convolution,
+            {"conv1d", "conv2d", "conv3d", "convolution", "_convolution", "_convolution_mode",
+             "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"});
         add(linear, {"linear"});
         add(matmul, {"matmul", "mm", "bmm"});
         add(embedding, {"embedding"});
@@ -395,7 +422,7 @@ const std::unordered_map<std::string_view, TypeRule>& rules() {
         add(expanded, {"expand"});
         add(flattened, {"flatten"});
         add(permuted, {"permute"});
-        add(swapped, {"transpose", "t", "swapaxes"});
+        add(swapped, {"transpose", "t", "swapaxes", "mT"});
         add(unsqueezed, {"unsqueeze"});
         add(squeezed, {"squeeze"});
         add(joined, {"cat", "concat", "stack"});
@@ -405,7 +432,11 @@ const std::unordered_map<std::string_view, TypeRule>& rules() {
         add(picked, {"index_select"});
         add(gathered, {"gather"});
         add(reduced, {"mean", "sum", "prod", "amax", "amin", "max", "min", "argmax", "argmin",
-                      "any", "all", "std", "var", "norm", "logsumexp"});
+                      "any", "all", "std", "var", "norm", "logsumexp", "linalg_vector_norm"});
+        add(same_element_type, {"einsum", "index", "unflatten", "baddbmm"});
+        add(same_rank, {"topk", "glu", "pixel_shuffle"});
+        add(sorted, {"sort", "argsort"});
+        add(like_second, {"expand_as"});
         add(converted, {"to", "_to_copy", "type_as", "float"});
         add(made_anew,
             {"zeros", "ones", "full", "empty", "rand", "randn", "zeros_like", "ones_like",

@@ -57,9 +57,12 @@ def example(path, scratch, engines):
         for name, value in inputs.items():
             np.save(scratch / f"{name}.npy", value)
             words += ["-i", f"{name}={scratch / f'{name}.npy'}"]
-        trocar("run", path, *words, "-o", scratch / "out", "-q")
-        (found,) = (scratch / "out").glob("*.npy")
-        return 0.0, off(np.load(found), outputs[0])
+        found = {}
+        for engine in engines:
+            trocar("run", path, *words, "-o", scratch / engine, "-q", "--engine", engine)
+            (made,) = (scratch / engine).glob("*.npy")
+            found[f"on {engine}"] = off(np.load(made), outputs[0])
+        return found
     trocar("convert", path, scratch / "m.onnx")
     run = session(scratch / "m.onnx")
     inputs = {one.name: expected[f"in{i}"] for i, one in enumerate(run.get_inputs())}

@@ -122,6 +122,32 @@ TEST_F(TorchEngine, SizesAreComputed) {
     EXPECT_EQ(made.shape(), (Shape{1, 4}));
 }
 
+// Python's own functions of a size and a number that the file has, which is either operand.
+TEST_F(TorchEngine, NumbersAreTakenInTheOrderOfTheOperands) {
+    const auto n = op("sym_size.int", {x_}, {"self"}, {attribute("dim", std::int64_t{0})});
+    const auto python = [&](const std::string& type, const char* computed, const char* told,
+                            std::int64_t number) {
+        OpSpec spec;
+        spec.type = type;
+        spec.domain = "_operator";
+        spec.inputs = {n};
+        spec.outputs = {model_.graph.add_tensor(model_.graph.fresh_name(type), {})};
+        spec.attributes = {attribute("inputs", Texts{computed}), attribute(told, number)};
+        const auto made = spec.outputs[0];
+        model_.graph.append(std::move(spec));
+        return made;
+    };
+    const auto x = floats({1, 2, 3, 4});
+    EXPECT_THAT(run(python("sub", "a", "b", 5), x).as<std::int64_t>(), ElementsAre(-3));
+    EXPECT_THAT(run(python("sub", "b", "a", 5), x).as<std::int64_t>(), ElementsAre(3));
+    EXPECT_THAT(run(python("floordiv", "b", "a", -5), x).as<std::int64_t>(), ElementsAre(-3));
+    EXPECT_THAT(run(python("mod", "a", "b", -5), x).as<std::int64_t>(), ElementsAre(-3));
+    EXPECT_THAT(run(python("truediv", "b", "a", 5), x).as<double>(), ElementsAre(2.5));
+    const auto less = run(python("lt", "a", "b", 5), x);
+    EXPECT_EQ(less.dtype(), DType::boolean);
+    EXPECT_THAT(less.as<bool>(), ElementsAre(true));
+}
+
 TEST_F(TorchEngine, WhatIsChangedInPlaceIsACopy) {
     const auto given = floats({-1, 2, -3, 4});
     const auto made = run(op("relu_", {x_}, {"self"}), given);

@@ -84,6 +84,12 @@ Held Exchange::give(const Value& value, bool copy) const {
 Held Exchange::integer(std::int64_t number) const {
     return give(Value::copy(DType::i64, {}, std::as_bytes(std::span(&number, 1))), true);
 }
+Held Exchange::real(double number) const {
+    return give(Value::copy(DType::f64, {}, std::as_bytes(std::span(&number, 1))), true);
+}
+Held Exchange::truth(bool value) const {
+    return give(Value::copy(DType::boolean, {}, std::as_bytes(std::span(&value, 1))), true);
+}
 
 Held Exchange::list(const std::vector<Held>& items, bool tensors) const {
     std::vector<const BridgeValue*> values;

@@ -24,6 +24,8 @@ public:
     // A view of the numbers, which must outlive it, or a copy. A sequence is a list of tensors.
     Held give(const Value& value, bool copy) const;
     Held integer(std::int64_t number) const;
+    Held real(double number) const;
+    Held truth(bool value) const;
     Held nothing() const { return keep(bridge_.nothing()); }
     Held list(const std::vector<Held>& items, bool tensors) const;
     std::vector<Held> items(const Held& list, const std::string& what) const;

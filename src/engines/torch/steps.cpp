@@ -17,6 +17,26 @@ std::shared_ptr<Graph> body_of(const Op& op, const char* name) {
     return graph == nullptr ? nullptr : *graph;
 }
 
+// Two numbers as Python compares them.
+std::optional<bool> comparison(const std::string& type, const std::vector<std::int64_t>& n) {
+    if (n.size() != 2) {
+        return std::nullopt;
+    }
+    if (type == "eq")
+        return n[0] == n[1];
+    if (type == "ne")
+        return n[0] != n[1];
+    if (type == "lt")
+        return n[0] < n[1];
+    if (type == "le")
+        return n[0] <= n[1];
+    if (type == "gt")
+        return n[0] > n[1];
+    if (type == "ge")
+        return n[0] >= n[1];
+    return std::nullopt;
+}
+
 // With two numbers, or one.
 std::optional<std::int64_t> arithmetic(const std::string& type,
                                        const std::vector<std::int64_t>& n) {
@@ -36,18 +56,6 @@ std::optional<std::int64_t> arithmetic(const std::string& type,
         return n[0] - n[1];
     if (type == "mul")
         return n[0] * n[1];
-    if (type == "eq")
-        return n[0] == n[1];
-    if (type == "ne")
-        return n[0] != n[1];
-    if (type == "lt")
-        return n[0] < n[1];
-    if (type == "le")
-        return n[0] <= n[1];
-    if (type == "gt")
-        return n[0] > n[1];
-    if (type == "ge")
-        return n[0] >= n[1];
     if (type == "floordiv" && n[1] != 0)
         return rounded_down();
     if (type == "mod" && n[1] != 0)
@@ -112,6 +120,9 @@ bool Steps::add_special(const Graph& graph, const Op& op, Step& step) {
     if (op.domain == "_operator") {
         step.kind = Kind::arithmetic;
         step.arguments = arguments_of(op, exchange_.bridge(), nullptr);
+        // "a" before "b", whichever of them is a number in the file.
+        std::sort(step.arguments.begin(), step.arguments.end(),
+                  [](const Argument& a, const Argument& b) { return a.name < b.name; });
     } else if (is("prim", "If")) {
         step.kind = Kind::choice;
         add_bodies(graph, op, step, {"then_branch", "else_branch"});
@@ -316,12 +327,17 @@ std::vector<Held> Steps::calculate(const Step& step, const Values& values) const
             }
         }
     }
-    const auto result = arithmetic(step.type, numbers);
-    if (!result) {
-        throw Error(Fault::unsupported, fmt::format("could not {}: Python's '{}' is not known here",
-                                                    step.what, step.type));
+    if (const auto truth = comparison(step.type, numbers)) {
+        return {exchange_.truth(*truth)};
     }
-    return {exchange_.integer(*result)};
+    if (step.type == "truediv" && numbers.size() == 2 && numbers[1] != 0) {
+        return {exchange_.real(static_cast<double>(numbers[0]) / static_cast<double>(numbers[1]))};
+    }
+    if (const auto result = arithmetic(step.type, numbers)) {
+        return {exchange_.integer(*result)};
+    }
+    throw Error(Fault::unsupported,
+                fmt::format("could not {}: Python's '{}' is not known here", step.what, step.type));
 }
 
 std::vector<Held> Steps::enter(const Body& body, const std::vector<Held>& inputs,
