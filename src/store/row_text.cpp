@@ -67,7 +67,8 @@ std::string json_cell(const Statement& row, int place) {
 std::string csv_names(const Statement& row) {
     std::string text;
     for (int i = 0; i < row.columns(); ++i) {
-        text += (i > 0 ? "," : "") + csv_field(row.column_name(i));
+        text += i > 0 ? "," : "";
+        text += csv_field(row.column_name(i));
     }
     return text;
 }
@@ -75,7 +76,8 @@ std::string csv_names(const Statement& row) {
 std::string csv_row(const Statement& row) {
     std::string text;
     for (int i = 0; i < row.columns(); ++i) {
-        text += (i > 0 ? "," : "") + csv_cell(row, i);
+        text += i > 0 ? "," : "";
+        text += csv_cell(row, i);
     }
     return text;
 }
@@ -83,7 +85,10 @@ std::string csv_row(const Statement& row) {
 std::string json_row(const Statement& row) {
     std::string text;
     for (int i = 0; i < row.columns(); ++i) {
-        text += (i > 0 ? "," : "{") + json_text(row.column_name(i)) + ":" + json_cell(row, i);
+        text += i > 0 ? "," : "{";
+        text += json_text(row.column_name(i));
+        text += ":";
+        text += json_cell(row, i);
     }
     return text + "}";
 }

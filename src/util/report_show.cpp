@@ -17,7 +17,7 @@ std::string grouped(std::int64_t value) {
     const std::size_t first = value < 0 ? 1 : 0;
     for (auto at = digits.size(); at > first + 3;) {
         at -= 3;
-        digits.insert(at, ",");
+        digits.insert(at, 1, ',');
     }
     return digits;
 }

@@ -93,7 +93,7 @@ Report run(const Options& options, Context& context) {
         summaries.emplace_back(target.facts.name, std::move(summary));
         if (!complete) {
             report.partial = true;
-            report.notes.push_back(
+            report.notes.emplace_back(
                 "interrupted: all that was measured is kept, and the same "
                 "command goes on from there");
             break;
