@@ -56,9 +56,7 @@ Dims broadcast(const Dims& a, const Dims& b) {
     for (std::size_t i = 0; i < shorter.size(); ++i) {
         auto& one = made[made.size() - 1 - i];
         const auto& other = shorter[shorter.size() - 1 - i];
-        if (one.value == 1) {
-            one = other;
-        } else if (other.value > 1) {
+        if (one.value == 1 || other.value > 1) {
             one = other;
         } else if (other.value != 1 && one != other && one.value < 0) {
             one = Dim{};

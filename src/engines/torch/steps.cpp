@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "trocar/error.h"
 
@@ -22,45 +23,58 @@ std::optional<bool> comparison(const std::string& type, const std::vector<std::i
     if (n.size() != 2) {
         return std::nullopt;
     }
-    if (type == "eq")
+    if (type == "eq") {
         return n[0] == n[1];
-    if (type == "ne")
+    }
+    if (type == "ne") {
         return n[0] != n[1];
-    if (type == "lt")
+    }
+    if (type == "lt") {
         return n[0] < n[1];
-    if (type == "le")
+    }
+    if (type == "le") {
         return n[0] <= n[1];
-    if (type == "gt")
+    }
+    if (type == "gt") {
         return n[0] > n[1];
-    if (type == "ge")
+    }
+    if (type == "ge") {
         return n[0] >= n[1];
+    }
     return std::nullopt;
 }
 
-// With two numbers, or one.
+// With two numbers, or one; nothing where the result does not fit.
 std::optional<std::int64_t> arithmetic(const std::string& type,
                                        const std::vector<std::int64_t>& n) {
+    std::int64_t made = 0;
     if (n.size() == 1) {
-        return type == "neg" ? std::optional(-n[0]) : std::nullopt;
+        const bool fits = type == "neg" && !__builtin_sub_overflow(std::int64_t{0}, n[0], &made);
+        return fits ? std::optional(made) : std::nullopt;
     }
     if (n.size() != 2) {
         return std::nullopt;
     }
-    const auto rounded_down = [&] {
-        const auto quotient = n[0] / n[1];
-        return quotient - (n[0] % n[1] != 0 && (n[0] < 0) != (n[1] < 0) ? 1 : 0);
-    };
-    if (type == "add")
-        return n[0] + n[1];
-    if (type == "sub")
-        return n[0] - n[1];
-    if (type == "mul")
-        return n[0] * n[1];
-    if (type == "floordiv" && n[1] != 0)
-        return rounded_down();
-    if (type == "mod" && n[1] != 0)
-        return n[0] - rounded_down() * n[1];
-    return std::nullopt;
+    if (type == "add") {
+        return __builtin_add_overflow(n[0], n[1], &made) ? std::nullopt : std::optional(made);
+    }
+    if (type == "sub") {
+        return __builtin_sub_overflow(n[0], n[1], &made) ? std::nullopt : std::optional(made);
+    }
+    if (type == "mul") {
+        return __builtin_mul_overflow(n[0], n[1], &made) ? std::nullopt : std::optional(made);
+    }
+    const bool divides =
+        n[1] != 0 && (n[1] != -1 || n[0] != std::numeric_limits<std::int64_t>::min());
+    if (!divides || (type != "floordiv" && type != "mod")) {
+        return std::nullopt;
+    }
+    // Rounded down, as Python does.
+    const bool less = n[0] % n[1] != 0 && (n[0] < 0) != (n[1] < 0);
+    if (type == "floordiv") {
+        return n[0] / n[1] - (less ? 1 : 0);
+    }
+    return n[0] % n[1] + (less ? n[1] : 0);
 }
 
 }  // namespace

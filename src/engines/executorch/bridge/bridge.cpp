@@ -22,7 +22,7 @@
 namespace executorch::extension::threadpool {
 class ThreadPool {
 public:
-    bool _unsafe_reset_threadpool(std::uint32_t count);
+    bool _unsafe_reset_threadpool(std::uint32_t count);  // NOLINT(readability-identifier-naming)
 };
 ThreadPool* get_threadpool();
 }  // namespace executorch::extension::threadpool
