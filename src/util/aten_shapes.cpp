@@ -255,7 +255,8 @@ Types selected(const Look& look) {
 Types picked(const Look& look) {  // index_select
     auto made = look.type(0);
     if (made.dims) {
-        made.dims = with(std::move(made.dims), look.axis(0, made.dims->size()), Dim{});
+        const auto axis = look.axis(0, made.dims->size());  // before the dimensions are moved
+        made.dims = with(std::move(made.dims), axis, Dim{});
     }
     return {made};
 }

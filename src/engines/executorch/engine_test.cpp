@@ -161,6 +161,23 @@ TEST_F(EtEngine, TimesItsInstructions) {
     EXPECT_GT(times.runs[0].kernels[0].spent_ns, 0);
 }
 
+TEST_F(EtEngine, AKernelThatStopsIsAnErrorOfTheRun) {
+    Model model;
+    model.dialect = "aten";
+    OpSpec spec;  // its kernel takes the argument for granted that is left out
+    spec.type = "gelu";
+    spec.overload = "default";
+    spec.inputs = {model.graph.add_input("x", Type::tensor(DType::f32, Shape{2}))};
+    spec.outputs = {model.graph.add_tensor("y", Type::tensor(DType::f32, Shape{2}))};
+    const auto y = spec.outputs[0];
+    model.graph.append(std::move(spec));
+    model.graph.set_outputs({y});
+    const auto x = Value::tensor(DType::f32, {2});
+    for (int i = 0; i < 2; ++i) {
+        EXPECT_THAT(failure([&] { run(model, {x}); }), HasSubstr("not a String"));
+    }
+}
+
 TEST_F(EtEngine, SaysWhatItCannotDo) {
     const auto model = load(samples + "net.pte");
     EXPECT_THAT(failure([&] {

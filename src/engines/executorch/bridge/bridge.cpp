@@ -10,7 +10,6 @@
 #include <chrono>
 #include <cstring>
 #include <deque>
-#include <exception>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -62,11 +61,13 @@ void keep_message(et_timestamp_t, et_pal_log_level_t level, const char*, const c
 struct Aborted {};
 thread_local bool is_guarded = false;
 
+void (*own_stop)() = nullptr;  // ExecuTorch's
+
 void stop() {
     if (is_guarded) {
         throw Aborted{};
     }
-    std::terminate();
+    own_stop();
 }
 
 template <class F>
@@ -351,6 +352,7 @@ extern "C" __attribute__((visibility("default"))) const Bridge* trocar_executorc
     static std::once_flag once;
     std::call_once(once, [] {
         auto platform = et::PalImpl::create(keep_message, __FILE__);
+        own_stop = {et::get_pal_impl()->abort};
         platform.abort = stop;
         et::register_pal(platform);
         et::runtime_init();
