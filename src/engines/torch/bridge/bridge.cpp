@@ -157,7 +157,7 @@ c10::IValue plain_number(const c10::IValue& value) {
     if (!value.isTensor()) {
         return value;
     }
-    const auto tensor = value.toTensor();
+    const auto& tensor = value.toTensor();
     return tensor.scalar_type() == at::kBool ? c10::IValue(tensor.item<bool>())
            : tensor.is_floating_point()      ? c10::IValue(tensor.item<double>())
                                              : c10::IValue(tensor.item<std::int64_t>());
