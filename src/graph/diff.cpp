@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <map>
 #include <set>
@@ -71,6 +72,11 @@ bool same_elements(const Constant& a, const Constant& b) {
            (x.data() == y.data() || x.empty() || std::memcmp(x.data(), y.data(), x.size()) == 0);
 }
 
+// A NaN is the same as itself.
+bool same_bits(float a, float b) {
+    return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
+}
+
 // Values that can be told apart without looking into bodies; those are compared on their own.
 struct SameValue {
     template <class T>
@@ -86,10 +92,9 @@ struct SameValue {
         } else if constexpr (std::is_same_v<T, std::vector<std::shared_ptr<Graph>>>) {
             return a.size() == b.size();
         } else if constexpr (std::is_same_v<T, float>) {
-            return std::memcmp(&a, &b, sizeof a) == 0;
+            return same_bits(a, b);
         } else if constexpr (std::is_same_v<T, std::vector<float>>) {
-            return a.size() == b.size() &&
-                   (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
+            return std::equal(a.begin(), a.end(), b.begin(), b.end(), same_bits);
         } else {
             return a == b;
         }
