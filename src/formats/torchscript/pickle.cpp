@@ -109,7 +109,7 @@ private:
 
     // Values may be shared, and what is copied of them again and again adds up.
     const std::vector<const Pickled*>& copied(const std::vector<const Pickled*>& items) {
-        count_copied(items.size() * sizeof(items[0]));
+        count_copied(items.size() * sizeof(void*));
         return items;
     }
     const std::string& copied(const std::string& text) {
