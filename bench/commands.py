@@ -223,7 +223,7 @@ def show(rows):
     lines = [titles] + [{**r, "met": marks[r["met"]]} for r in rows]
     widths = {key: max(len(line[key]) for line in lines) for key in titles}
     for line in lines:
-        print("  ".join(line[key].ljust(widths[key]) for key in titles).rstrip())
+        print("  ".join(line[key].ljust(widths[key]) for key in titles).rstrip(), flush=True)
 
 
 def main():

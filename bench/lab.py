@@ -16,7 +16,12 @@ import sys
 import tempfile
 import time
 
+import numpy
+
 from commands import Unavailable, megabytes, row, seconds, show
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent
 
 # The usual lab: all tensors as outputs of one run, each node cut out with onnx.utils, all saved.
 SPLIT_WITH_ONNX = """
@@ -133,6 +138,7 @@ def interleaved(commands, runs):
         for name, command in commands.items():
             if name in failed:
                 continue
+            print(f"run {run} of {runs}: {name}", file=sys.stderr, flush=True)
             try:
                 result = measure(command, run == 0)
             except (Unavailable, OSError) as error:
@@ -163,8 +169,10 @@ def main():
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("models", type=pathlib.Path)
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--torch", type=pathlib.Path, default=ROOT / ".deps/bench-peers/bin/python",
+                        help="a Python that has torch, where there is one (scripts/setup bench-peers)")
     args = parser.parse_args()
-    trocar, model = args.build / "trocar", args.models / "resnet50.onnx"
+    trocar, model = args.build / "trocar", (args.models / "resnet50.onnx").resolve()
     scratch = pathlib.Path(tempfile.mkdtemp(prefix="trocar-bench-"))
     python = sys.executable
     try:
@@ -174,6 +182,12 @@ def main():
         slow = {"trocar": split["trocar"],
                 "onnx.utils.extract_model per layer": ([python, "-c", SPLIT_WITH_EXTRACT_MODEL, model,
                                                         scratch / "theirs"], scratch / "theirs")}
+        if args.torch.exists():
+            (scratch / "hooks").mkdir()
+            (scratch / "hooks/model.onnx").symlink_to(model)
+            numpy.save(scratch / "hooks/input.npy", numpy.random.default_rng(0).random((1, 3, 224, 224), dtype="float32"))
+            slow["torch hooks, torch.onnx.export per layer"] = (
+                [args.torch, "-B", HERE / "peers/hook_lab.py", scratch / "hooks", "0", "2"], scratch / "hooks/lab")
         sides = ["--engine", "onnxruntime", "--engine", "onnxruntime,optimize=none"]
         compare = {"trocar": [trocar, "compare", model, *sides, "--mode", "isolated", "-q"],
                    "two all-output runs, numpy": [python, "-c", COMPARE_WITH_ONNXRUNTIME, model]}
@@ -181,13 +195,13 @@ def main():
             compare["polygraphy, mark all"] = [python, "-c", "from polygraphy.tools import main; main()", "run", model, "--onnxrt", "--onnxrt",
                                                "--onnx-outputs", "mark", "all", "--input-shapes",
                                                "input:[1,3,224,224]"]
-        everything = [*rows("split ResNet-50 into all its layers", slow, 1, "10x faster", lambda t, _: t >= 10),
-                      *rows("split ResNet-50 into all its layers", split, args.runs, "10x faster", lambda t, _: t >= 10),
-                      *rows("compare two sides over all ops of ResNet-50", compare, args.runs,
-                            "faster, a third of the memory", lambda t, m: t > 1 and m >= 3)]
+        # Those that take minutes only run once. Each table is shown when it is there.
+        show(rows("split ResNet-50 into all its layers", slow, 1, "10x faster", lambda t, _: t >= 10))
+        show(rows("split ResNet-50 into all its layers", split, args.runs, "10x faster", lambda t, _: t >= 10))
+        show(rows("compare two sides over all ops of ResNet-50", compare, args.runs, "faster, a third of the memory",
+                  lambda t, m: t > 1 and m >= 3))
     finally:
         shutil.rmtree(scratch)
-    show(everything)
 
 
 if __name__ == "__main__":
