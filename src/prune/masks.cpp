@@ -34,7 +34,7 @@ pruning::Place place_of(const Model& model, const Mask& mask) {
         throw Error(Fault::input, fmt::format("'{}' is no constant of the model that can be masked",
                                               mask.tensor));
     }
-    const auto& value = pruning::value_at(model.graph, *place);
+    const auto& value = value_at(model.graph, *place);
     if (value.shape() != mask.shape) {
         throw Error(Fault::input,
                     fmt::format("the mask of '{}' is {}, the constant is {}", mask.tensor,
@@ -164,7 +164,7 @@ Pruned apply_masks(const Model& model, const std::vector<Mask>& masks) {
     auto& graph = result.model.graph;
     for (const auto& mask : masks) {
         const auto place = place_of(model, mask);
-        const auto& value = pruning::value_at(model.graph, place);
+        const auto& value = value_at(model.graph, place);
         PrunedWeight row;
         row.tensor = mask.tensor;
         const auto& uses = model.graph.tensor(place.tensor).uses;
@@ -177,7 +177,7 @@ Pruned apply_masks(const Model& model, const std::vector<Mask>& masks) {
         row.nonzero_before = pruning::nonzero(value);
         auto made = pruning::masked(value, mask.kept);
         row.nonzero_after = pruning::nonzero(made);
-        pruning::set_value(graph, place, std::move(made));
+        set_value(graph, place, std::move(made));
         result.weights.push_back(std::move(row));
     }
     result.masks = masks;

@@ -46,7 +46,7 @@ PrunedWeight row_of(const Model& model, const Weight& weight) {
     row.type = model.graph.op(weight.op).type;
     row.why = weight.why;
     if (weight.place.tensor != TensorId::none) {
-        const auto& value = pruning::value_at(model.graph, weight.place);
+        const auto& value = value_at(model.graph, weight.place);
         row.tensor = model.graph.tensor(weight.place.tensor).name;
         row.before = value.shape();
         row.after = value.shape();
@@ -65,8 +65,8 @@ void prune_elements(const PruneOptions& options, std::vector<Weight>& weights, P
         const bool again = std::any_of(result.masks.begin(), result.masks.end(),
                                        [&](const Mask& mask) { return mask.tensor == tensor; });
         if (!masks[i].empty() && !again) {
-            const auto value = pruning::value_at(graph, weights[i].place);
-            pruning::set_value(graph, weights[i].place, pruning::masked(value, masks[i]));
+            const auto value = value_at(graph, weights[i].place);
+            set_value(graph, weights[i].place, pruning::masked(value, masks[i]));
             result.masks.push_back({tensor, value.shape(), std::move(masks[i])});
         }
     }
@@ -90,7 +90,7 @@ Pruned pruned(const Model& model, const PruneOptions& options, const Shapes& sha
     }
     for (std::size_t i = 0; i < weights.size(); ++i) {
         if (weights[i].place.tensor != TensorId::none) {
-            const auto& value = pruning::value_at(result.model.graph, weights[i].place);
+            const auto& value = value_at(result.model.graph, weights[i].place);
             result.weights[i].after = value.shape();
             result.weights[i].nonzero_after =
                 is_numeric(value.dtype()) ? pruning::nonzero(value) : 0;

@@ -37,7 +37,7 @@ bool is_derived(const Model& model, TensorId id, Passing& how) {
             return false;
         }
         const auto& op = graph.op(tensor.producer);
-        if (is_standard(model, op, "Constant")) {
+        if (is_constant_op(model, op)) {
             return true;
         }
         const auto passed = passing(op, model.dialect);
@@ -98,28 +98,19 @@ std::optional<Place> constant_behind(const Model& model, TensorId tensor) {
     Place place;
     for (auto id = tensor;;) {
         const auto& t = graph.tensor(id);
-        if (t.constant) {
+        if (const auto kept = constant_place(model, id)) {
             // From version 4 on, a constant that is an input too may be overridden.
             if (t.is_input && model.dialect == "onnx" && model.ir_version >= 4) {
                 return std::nullopt;
             }
-            place.tensor = id;
+            place.tensor = kept->tensor;
+            place.maker = kept->maker;
             return place;
         }
         if (t.producer == OpId::none) {
             return std::nullopt;
         }
         const auto& op = graph.op(t.producer);
-        if (is_standard(model, op, "Constant")) {
-            const auto* value = op.attribute("value");
-            if (value == nullptr || !value->reference.empty() ||
-                !std::holds_alternative<Constant>(value->value)) {
-                return std::nullopt;
-            }
-            place.tensor = id;
-            place.maker = t.producer;
-            return place;
-        }
         const bool transposes = is_standard(model, op, "Transpose");
         if ((!transposes && !is_standard(model, op, "Identity")) || op.inputs.empty() ||
             op.inputs[0] == TensorId::none) {
@@ -141,20 +132,6 @@ std::optional<Place> constant_behind(const Model& model, TensorId tensor) {
             place.axes = std::move(axes);
         }
         id = op.inputs[0];
-    }
-}
-
-const Constant& value_at(const Graph& graph, const Place& place) {
-    return place.maker == OpId::none
-               ? *graph.tensor(place.tensor).constant
-               : std::get<Constant>(graph.op(place.maker).attribute("value")->value);
-}
-
-void set_value(Graph& graph, const Place& place, Constant value) {
-    if (place.maker == OpId::none) {
-        graph.set_constant(place.tensor, std::move(value));
-    } else {
-        graph.set_attribute(place.maker, "value", std::move(value));
     }
 }
 

@@ -4,17 +4,15 @@
 #include <string>
 #include <vector>
 
+#include "graph/constant_place.h"
 #include "trocar/counting.h"
 #include "trocar/model.h"
 #include "trocar/prune.h"
 
 namespace trocar::pruning {
 
-// Where the value of a constant is kept: in a tensor, or in the attribute of the op Constant that
-// writes it.
-struct Place {
-    TensorId tensor = TensorId::none;
-    OpId maker = OpId::none;
+// A constant as something reads it.
+struct Place : ConstantPlace {
     // How the axes of what is read lie in the constant, where something transposes it; empty: as
     // they are.
     std::vector<std::size_t> axes;
@@ -25,8 +23,6 @@ struct Place {
 // The constant behind a tensor, through ops that pass it on as it is or transposed. Nothing where
 // there is none that is sure to be what is read.
 std::optional<Place> constant_behind(const Model& model, TensorId tensor);
-const Constant& value_at(const Graph& graph, const Place& place);
-void set_value(Graph& graph, const Place& place, Constant value);
 
 // A weight of an op: a constant of floating-point numbers.
 struct Weight {

@@ -41,7 +41,7 @@ Totals totals_of(const Model& model, const Shapes& shapes) {
             if (!place) {
                 continue;
             }
-            const auto& constant = pruning::value_at(graph, *place);
+            const auto& constant = value_at(graph, *place);
             const bool numbers = is_numeric(constant.dtype());
             const bool parameter =
                 is_parameter(role(op, slot, constant.dtype(), constant.shape(), model.dialect)) &&
