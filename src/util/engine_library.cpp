@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <thread>
+
 namespace trocar {
 
 namespace {
@@ -58,7 +61,7 @@ std::vector<EngineInfo> find_engines(
             info.available = true;
         } catch (const Error& e) {
             info.missing = e.what();
-            info.hint = library.install_hint;
+            info.hint = e.hint().empty() ? library.install_hint : e.hint();
         }
     }
     if (result.empty()) {
@@ -81,6 +84,12 @@ std::string wrong_version(const EngineLibrary& library, const std::string& versi
                ? fmt::format("{} {} is too old: {} or newer is needed", library.title, version,
                              library.oldest)
                : "";
+}
+
+int thread_count(const EngineOptions& options) {
+    return options.threads > 0
+               ? options.threads
+               : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
 }
 
 void throw_nothing_found(const EngineLibrary& library, const EngineOptions& options) {

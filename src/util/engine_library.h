@@ -43,6 +43,18 @@ std::vector<EngineInfo> find_engines(
 // Why a library of this version cannot be used, in a sentence; empty: it can.
 std::string wrong_version(const EngineLibrary& library, const std::string& version);
 
+// Those that are asked for, or as many as there are cores.
+int thread_count(const EngineOptions& options);
+
+// `blank` with what a loaded library tells.
+template <class Library>
+EngineInfo info_of(const Library& library, EngineInfo blank) {
+    blank.available = true;
+    blank.version = library.version();
+    blank.path = library.path();
+    return blank;
+}
+
 // What `load` makes of the first library (its path and version) that it does not refuse; where none
 // can be used, its error for the first.
 template <class Load>

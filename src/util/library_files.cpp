@@ -124,6 +124,21 @@ void LibrarySearch::add_system() {
     }
 }
 
+std::string wheel_version(const std::filesystem::path& packages, std::string_view package) {
+    constexpr std::string_view ending = ".dist-info";
+    const auto start = std::string(package) + '-';
+    std::error_code failure;
+    for (std::filesystem::directory_iterator at(packages, failure), end; !failure && at != end;
+         at.increment(failure)) {
+        const auto name = at->path().filename().string();
+        if (name.starts_with(start) && name.ends_with(ending) &&
+            name.size() > start.size() + ending.size()) {
+            return name.substr(start.size(), name.size() - start.size() - ending.size());
+        }
+    }
+    return {};
+}
+
 bool older_version(const std::string& a, const std::string& b) {
     const char* at_a = a.data();
     const char* at_b = b.data();

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace trocar {
@@ -41,6 +42,10 @@ private:
 // Throws Error(engine) with `hint` when the file is no complete shared library of this machine's
 // architecture. Reads headers only.
 void check_library_file(const std::filesystem::path& path, const std::string& hint);
+
+// The version of a Python package, from the notes of its wheel (PACKAGE-VERSION.dist-info) in the
+// folder of packages; empty: there are none.
+std::string wheel_version(const std::filesystem::path& packages, std::string_view package);
 
 // Is version `a` ("1.9.0") older than `b` ("1.31.1")? Compared number by number.
 bool older_version(const std::string& a, const std::string& b);

@@ -1,10 +1,8 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
-#include "trocar/engine.h"
-#include "util/library_files.h"
+#include "util/engine_library.h"
 
 namespace trocar::executorch {
 
@@ -13,9 +11,8 @@ inline constexpr const char* only_version = "1.5.1";
 inline constexpr const char* install_hint =
     "pip install executorch==1.5.1, or --engine executorch:PATH names a folder that holds it";
 
-// Every libexecutorch.so that `options` leads to, best first. The version is that of the wheel's
-// notes beside it; empty: there are none.
-std::vector<LibraryFile> find_libraries(const EngineOptions& options);
+// The version is that of the wheel's notes beside the library; empty: there are none.
+extern const EngineLibrary engine_library;
 
 // The bridge of this build; empty: it has none.
 std::string find_bridge();

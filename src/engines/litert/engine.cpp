@@ -1,8 +1,5 @@
 #include "trocar/engine.h"
 
-#include <algorithm>
-#include <thread>
-
 #include "engines/litert/find.h"
 #include "engines/litert/library.h"
 #include "engines/litert/program.h"
@@ -31,15 +28,8 @@ std::vector<EngineInfo> find(const EngineOptions& options) {
 class LtEngine final : public Engine {
 public:
     LtEngine(std::shared_ptr<Library> library, Settings settings, const EngineOptions& options)
-        : compiler_{std::move(library), std::move(settings),
-                    options.threads > 0
-                        ? options.threads
-                        : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()))} {
-        info_ = blank_info();
-        info_.available = true;
-        info_.version = compiler_.library->version();
-        info_.path = compiler_.library->path();
-    }
+        : compiler_{std::move(library), std::move(settings), thread_count(options)},
+          info_(info_of(*compiler_.library, blank_info())) {}
 
     const EngineInfo& info() const override { return info_; }
 

@@ -4,23 +4,8 @@ namespace trocar::litert {
 
 namespace {
 
-namespace fs = std::filesystem;
-
-constexpr std::string_view notes = "ai_edge_litert-";
-constexpr std::string_view notes_end = ".dist-info";
-
-// The wheel's notes lie beside the package: ai_edge_litert-2.3.0.dist-info.
-std::string version_beside(const fs::path& library) {
-    std::error_code failure;
-    for (fs::directory_iterator at(library.parent_path().parent_path(), failure), end;
-         !failure && at != end; at.increment(failure)) {
-        const auto name = at->path().filename().string();
-        if (name.starts_with(notes) && name.ends_with(notes_end) &&
-            name.size() > notes.size() + notes_end.size()) {
-            return name.substr(notes.size(), name.size() - notes.size() - notes_end.size());
-        }
-    }
-    return {};
+std::string version_beside(const std::filesystem::path& library) {
+    return wheel_version(library.parent_path().parent_path(), "ai_edge_litert");
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "trocar/engine.h"
 
 #include <mutex>
-#include <thread>
 
 #include "engines/onnxruntime/deployed.h"
 #include "engines/onnxruntime/find.h"
@@ -39,15 +38,10 @@ public:
     OrtEngine(std::shared_ptr<Library> library, Settings settings, const EngineOptions& options)
         : library_(std::move(library)),
           settings_(std::move(settings)),
-          threads_(options.threads > 0
-                       ? options.threads
-                       : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()))),
+          threads_(thread_count(options)),
           scratch_(options.scratch),
-          log_(std::make_shared<LogTarget>(LogTarget{options.log, settings_.log_from})) {
-        info_ = blank_info();
-        info_.available = true;
-        info_.version = library_->version();
-        info_.path = library_->path();
+          log_(std::make_shared<LogTarget>(LogTarget{options.log, settings_.log_from})),
+          info_(info_of(*library_, blank_info())) {
         info_.can.providers = library_->providers();
     }
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <thread>
 
 #include "engines/openvino/find.h"
 #include "engines/openvino/library.h"
@@ -65,15 +64,9 @@ std::vector<EngineInfo> find(const EngineOptions& options) {
 class OvEngine final : public Engine {
 public:
     OvEngine(std::shared_ptr<Library> library, Settings settings, const EngineOptions& options)
-        : compiler_{std::move(library), std::move(settings),
-                    options.threads > 0
-                        ? options.threads
-                        : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()))},
+        : compiler_{std::move(library), std::move(settings), thread_count(options)},
+          info_(info_of(*compiler_.library, blank_info())),
           log_(options.log) {
-        info_ = blank_info();
-        info_.available = true;
-        info_.version = compiler_.library->version();
-        info_.path = compiler_.library->path();
         info_.can.providers = devices_beside(info_.path);
         check_device();
     }

@@ -2,14 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
-#include <thread>
 
 #include "engines/torch/find.h"
 #include "engines/torch/library.h"
 #include "engines/torch/program.h"
 #include "trocar/error.h"
+#include "util/engine_library.h"
 
 namespace trocar {
 
@@ -52,9 +51,7 @@ public:
         info_.available = true;
         info_.version = bridge_.torch_version;
         info_.path = torch_library();
-        bridge_.set_threads(options.threads > 0 ? options.threads
-                                                : static_cast<int>(std::max(
-                                                      1U, std::thread::hardware_concurrency())));
+        bridge_.set_threads(thread_count(options));
     }
 
     const EngineInfo& info() const override { return info_; }
