@@ -384,7 +384,7 @@ CallCostMeter::CallCostMeter(Engine& engine) {
 CallCostMeter::~CallCostMeter() = default;
 
 CallCost CallCostMeter::measure(int rounds) {
-    constexpr std::uint64_t calls = 100;
+    constexpr std::uint64_t calls = 20;
     std::vector<std::vector<double>> times(loads_.size());
     for (int round = 0; round <= rounds; ++round) {
         for (std::size_t i = 0; i < loads_.size(); ++i) {

@@ -61,7 +61,7 @@ public:
         engine.log = log;
         engine_ = open_engine(engine);
         meter_ = std::make_unique<CallCostMeter>(*engine_);
-        cost_ = meter_->measure(25);
+        cost_ = meter_->measure(125);
         energy_.emplace(EnergyMeter::open(options.energy));
         if (energy_->available()) {
             energy_seconds_ =
