@@ -131,10 +131,11 @@ def measure(command, with_memory):
     return most if with_memory else took
 
 
-def interleaved(commands, runs):
+def interleaved(commands, runs, with_memory=True):
     taken = {name: [] for name in commands}
     memory, failed = {}, {}
-    for run in range(runs + 1):  # the first is not counted: it warms the file cache, and memory is looked at
+    # The first is not counted: it warms the file cache, and memory is looked at.
+    for run in range(0 if with_memory else 1, runs + 1):
         for name, command in commands.items():
             if name in failed:
                 continue
@@ -148,16 +149,20 @@ def interleaved(commands, runs):
                 memory[name] = result
             else:
                 taken[name].append(result)
-    return {name: failed.get(name) or (statistics.median(taken[name]), memory[name]) for name in commands}
+    return {name: failed.get(name) or (statistics.median(taken[name]), memory.get(name)) for name in commands}
 
 
-def rows(what, commands, runs, target, met):
-    got = interleaved(commands, runs)
+def rows(what, commands, runs, target, met, with_memory=True):
+    got = interleaved(commands, runs, with_memory)
     ours = got.pop("trocar")
     for name, peer in got.items():
         if isinstance(ours, str) or isinstance(peer, str):
             yield row(what, "unavailable" if isinstance(ours, str) else seconds(ours[0]),
                       f"{name}: unavailable: {ours if isinstance(ours, str) else peer}", target, None)
+            continue
+        if not with_memory:
+            yield row(what, seconds(ours[0]), f"{name} {seconds(peer[0])}: {peer[0] / ours[0]:.1f}x", target,
+                      met(peer[0] / ours[0], None))
             continue
         yield row(what, f"{seconds(ours[0])}, {megabytes(ours[1])}",
                   f"{name} {seconds(peer[0])}, {megabytes(peer[1])}: {peer[0] / ours[0]:.1f}x, "
@@ -171,6 +176,7 @@ def main():
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--torch", type=pathlib.Path, default=ROOT / ".deps/bench-peers/bin/python",
                         help="a Python that has torch, where there is one (scripts/setup bench-peers)")
+    parser.add_argument("--quick", action="store_true", help="leave out what takes minutes")
     args = parser.parse_args()
     trocar, model = args.build / "trocar", (args.models / "resnet50.onnx").resolve()
     scratch = pathlib.Path(tempfile.mkdtemp(prefix="trocar-bench-"))
@@ -196,7 +202,9 @@ def main():
                                                "--onnx-outputs", "mark", "all", "--input-shapes",
                                                "input:[1,3,224,224]"]
         # Those that take minutes only run once. Each table is shown when it is there.
-        show(rows("split ResNet-50 into all its layers", slow, 1, "10x faster", lambda t, _: t >= 10))
+        if args.quick:
+            del slow["onnx.utils.extract_model per layer"]
+        show(rows("split ResNet-50 into all its layers", slow, 1, "10x faster", lambda t, _: t >= 10, with_memory=False))
         show(rows("split ResNet-50 into all its layers", split, args.runs, "10x faster", lambda t, _: t >= 10))
         show(rows("compare two sides over all ops of ResNet-50", compare, args.runs, "faster, a third of the memory",
                   lambda t, m: t > 1 and m >= 3))

@@ -1,5 +1,5 @@
-// Reads arbitrary bytes as a TensorFlow Lite model. What can be read must verify, be written back as
-// the same bytes, and, where it can be built anew, be read again.
+// Reads arbitrary bytes as a TensorFlow Lite model. What can be read must verify, be written back
+// as the same bytes, and, where it can be built anew, be read again.
 #include "formats/tflite/reader.h"
 #include "formats/tflite/writer.h"
 #include "fuzz/round_trip.h"

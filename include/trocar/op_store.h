@@ -173,6 +173,9 @@ struct Explanation {
 Explanation explain(const OpDatabase& database, std::int64_t setting, const std::string& model_id,
                     const std::optional<ModeMix>& mix = {});
 ModeMix parse_mode_mix(const std::string& text);  // throws Error(usage)
+// The mode that comes nearest to a model among those that were measured: in situ, else the first
+// that an operator has.
+ModeMix usual_mix(const OpDatabase& database, std::int64_t setting);
 
 // --- Foretelling
 // -------------------------------------------------------------------------------

@@ -29,7 +29,8 @@ enum class CacheMode {
     stream_inputs,   // another input in every call, out of more than the last cache holds
     stream_weights,  // as above, and other weights too
     cold,            // caches filled with something else before every call
-    in_situ,         // the op that makes its input has run just before
+    in_situ,         // as inside a model: the op that makes its input has run just before, and
+                     // before that as much was read as a run of the model reads
     chain,           // one of many such layers behind each other, each with weights of its own
 };
 inline constexpr std::size_t cache_modes = 6;

@@ -51,8 +51,7 @@ std::vector<NamedValue> weights(const Model& model) {
     std::vector<NamedValue> all;
     for (const auto id : model.graph.tensors()) {
         if (const auto place = constant_place(model, id)) {
-            all.push_back(
-                {model.graph.tensor(id).name, Value::of(value_at(model.graph, *place))});
+            all.push_back({model.graph.tensor(id).name, Value::of(value_at(model.graph, *place))});
         }
     }
     return all;

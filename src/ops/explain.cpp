@@ -205,6 +205,21 @@ std::string text(const ModeMix& mix) {
                                         mix.share, name(mix.second));
 }
 
+ModeMix usual_mix(const OpDatabase& database, std::int64_t setting) {
+    auto usual = cache_modes;
+    for (const auto& one : database.newest(setting)) {
+        if (one.key.empty() || one.state != OpState::measured) {
+            continue;
+        }
+        if (one.mode == CacheMode::in_situ) {
+            return {one.mode, one.mode, 0};
+        }
+        usual = std::min(usual, static_cast<std::size_t>(one.mode));
+    }
+    const auto mode = usual < cache_modes ? all_modes[usual] : CacheMode::reuse;
+    return {mode, mode, 0};
+}
+
 ModeMix parse_mode_mix(const std::string& text) {
     const auto parts = split(text, '+');
     if (parts.size() == 1) {
@@ -267,7 +282,7 @@ Explanation explain(const OpDatabase& database, std::int64_t setting, const std:
         explanation.mix = *mix;
     } else {
         const auto choice = choose(models, times, *at, explanation.dispatch_ns);
-        explanation.mix = choice.models > 0 ? choice.mix : ModeMix{};
+        explanation.mix = choice.models > 0 ? choice.mix : usual_mix(database, setting);
         explanation.chosen_on = choice.models;
     }
     for (const auto& op : explanation.model.ops) {

@@ -67,10 +67,16 @@ std::vector<OpSample> samples(const OpDatabase& database, std::int64_t setting,
 
 std::vector<OpModel> measured_models(const OpDatabase& database, std::int64_t setting, View unit) {
     std::map<std::string, const OpMeasurement*> wholes;
+    std::set<std::string> nothing;  // operators that are shorter than what can be told
     const auto newest = database.newest(setting);
     for (const auto& one : newest) {
-        if (one.state == OpState::measured && one.key.empty()) {
+        if (one.state != OpState::measured) {
+            continue;
+        }
+        if (one.key.empty()) {
             wholes[one.model] = &one;
+        } else if (!(one.time.ns > 0)) {
+            nothing.insert(one.key);
         }
     }
     std::map<std::int64_t, CallCost> costs;
@@ -88,7 +94,9 @@ std::vector<OpModel> measured_models(const OpDatabase& database, std::int64_t se
         model.whole_ns = whole->second->time.ns;
         model.fixed_ns = costs[whole->second->run].run_ns;
         for (const auto& op : facts.ops) {
-            model.operators.emplace_back(op.config.key, static_cast<double>(op.count));
+            if (!nothing.contains(op.config.key)) {
+                model.operators.emplace_back(op.config.key, static_cast<double>(op.count));
+            }
         }
         all.push_back(std::move(model));
     }

@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <optional>
 
 #include "trocar/error.h"
 #include "util/clock.h"
@@ -116,21 +119,41 @@ private:
     unsigned fill_ = 0;
 };
 
+// The op that makes its input.
+struct Producer {
+    Survey::Ready ready;
+    // For each input of the op, the output of the producer that it is; or none.
+    std::vector<std::size_t> fed;
+
+    void feed(std::vector<Value>& inputs) {
+        std::vector<Value> made(ready.program->output_names().size());
+        ready.program->run(ready.inputs, made);
+        for (std::size_t k = 0; k < fed.size(); ++k) {
+            if (fed[k] != Found::none) {
+                inputs[k] = made[fed[k]];
+            }
+        }
+    }
+};
+
 class InSitu : public Reuse {
 public:
-    // `fed`: for each input of the op, the output of the producer that it is; or none.
-    InSitu(Survey::Ready ready, Survey::Ready producer, std::vector<std::size_t> fed)
-        : Reuse(std::move(ready)), producer_(std::move(producer)), fed_(std::move(fed)) {}
+    // `rest`: what the ops between two calls read and write.
+    InSitu(Survey::Ready ready, std::optional<Producer> producer,
+           const std::vector<std::uint64_t>& rest)
+        : Reuse(std::move(ready)), producer_(std::move(producer)), rest_(rest) {}
     double run(std::uint64_t calls) override {
         double spent = 0;
         auto inputs = ready_.inputs;
         for (std::uint64_t i = 0; i < calls; ++i) {
-            std::vector<Value> made(producer_.program->output_names().size());
-            producer_.program->run(producer_.inputs, made);
-            for (std::size_t k = 0; k < fed_.size(); ++k) {
-                if (fed_[k] != Found::none) {
-                    inputs[k] = made[fed_[k]];
-                }
+            constexpr std::size_t words_of_line = 8;
+            std::uint64_t sum = 0;
+            for (std::size_t k = 0; k < rest_.size(); k += words_of_line) {
+                sum += rest_[k];
+            }
+            read_ = sum;
+            if (producer_) {
+                producer_->feed(inputs);
             }
             const auto start = now_ns();
             call(ready_, inputs);
@@ -140,8 +163,9 @@ public:
     }
 
 private:
-    Survey::Ready producer_;
-    std::vector<std::size_t> fed_;
+    std::optional<Producer> producer_;
+    const std::vector<std::uint64_t>& rest_;
+    volatile std::uint64_t read_ = 0;  // so that it is read
 };
 
 class Layers : public Reuse {
@@ -275,8 +299,8 @@ std::unique_ptr<Load> reused(const Survey& survey, const Found& found) {
 
 std::unique_ptr<Load> in_situ(const Survey& survey, const Found& found) {
     auto ready = survey.compile(found.part, found.inputs);
-    if (found.producer == Found::none) {
-        return std::make_unique<Reuse>(std::move(ready));  // it reads the model's inputs
+    if (found.producer == Found::none) {  // it reads the model's inputs
+        return std::make_unique<InSitu>(std::move(ready), std::nullopt, survey.memory());
     }
     auto producer = survey.compile(found.producer, found.producer_inputs);
     std::vector<std::size_t> fed;
@@ -286,7 +310,25 @@ std::unique_ptr<Load> in_situ(const Survey& survey, const Found& found) {
         fed.push_back(at == outputs.end() ? Found::none
                                           : static_cast<std::size_t>(at - outputs.begin()));
     }
-    return std::make_unique<InSitu>(std::move(ready), std::move(producer), std::move(fed));
+    return std::make_unique<InSitu>(std::move(ready), Producer{std::move(producer), std::move(fed)},
+                                    survey.memory());
+}
+
+// The largest cache that Linux lists for a core; 0: it lists none. The C library's answer is that
+// of all sockets on some processors.
+std::size_t cache_in(const std::filesystem::path& folder) {
+    std::size_t most = 0;
+    std::error_code failure;
+    for (std::filesystem::directory_iterator at(folder, failure), end; !failure && at != end;
+         at.increment(failure)) {
+        std::ifstream file(at->path() / "size");
+        std::size_t size = 0;
+        std::string unit;
+        if (file >> size >> unit) {
+            most = std::max(most, size * (unit == "K" ? 1024U : unit == "M" ? 1048576U : 1U));
+        }
+    }
+    return most;
 }
 
 // `width` ops beside each other, `depth` behind each other, that do nothing.
@@ -320,6 +362,9 @@ Survey::Ready nothing(Engine& engine, std::size_t width, std::size_t depth) {
 }  // namespace
 
 std::size_t last_cache_bytes() {
+    if (const auto size = cache_in("/sys/devices/system/cpu/cpu0/cache")) {
+        return size;
+    }
     for (const int level : {_SC_LEVEL4_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE, _SC_LEVEL2_CACHE_SIZE}) {
         if (const auto size = ::sysconf(level); size > 0) {
             return static_cast<std::size_t>(size);

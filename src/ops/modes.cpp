@@ -21,7 +21,8 @@ constexpr std::array<ModeText, cache_modes> texts{{
     {CacheMode::stream_weights, "stream-weights",
      "other inputs and other weights in every call, out of more than the last cache holds"},
     {CacheMode::cold, "cold", "caches filled with something else before every call"},
-    {CacheMode::in_situ, "in-situ", "right after the op that makes its input"},
+    {CacheMode::in_situ, "in-situ",
+     "right after the op that makes its input, and after the memory of a whole run was read"},
     {CacheMode::chain, "chain",
      "one of many such layers behind each other, with weights of its own"},
 }};

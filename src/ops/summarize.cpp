@@ -73,7 +73,7 @@ OpTime summarize(std::vector<OpWindow> windows, double call_ns) {
     }
     const auto median = quantile(used.visits, 0.5);
     // What is timed at one moment is alike: the moments are the sample.
-    const auto interval = median_interval(used.visits);
+    const auto interval = rerun_interval(used.visits);
     const auto mean = mean_within_3_sigma(used.ns);
     time.ns = std::max(0.0, median - call_ns);
     time.interval = {std::max(0.0, interval.low - call_ns), std::max(0.0, interval.high - call_ns)};

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "lab/signature.h"
+#include "ops/load.h"
 #include "trocar/counting.h"
 #include "trocar/error.h"
 #include "util/sha256.h"
@@ -198,6 +199,15 @@ Survey::Survey(const Model& model, const std::shared_ptr<Engine>& engine,
     chain_ = std::make_unique<Chain>(unit == View::deployed ? deployed_.model : model);
     parts_ = make_parts(*chain_, {});
     walk(inputs, skip, doing);
+    double weights = 0;
+    double values = 0;
+    for (const auto& found : found_) {
+        const auto& features = found.op.config.features;
+        weights += static_cast<double>(found.op.count) * features.weight_bytes;
+        values = std::max(values, features.input_bytes + features.output_bytes);
+    }
+    const auto bytes = std::min(weights + values, 2.0 * static_cast<double>(last_cache_bytes()));
+    memory_.assign(static_cast<std::size_t>(bytes) / sizeof(std::uint64_t), 1);
 }
 
 CompileOptions Survey::how() const {

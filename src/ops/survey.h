@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -47,6 +48,9 @@ public:
     // For a model that was made of a part: inputs in the order of its program.
     Ready compile(const Model& model, std::size_t part, const std::vector<Value>& inputs) const;
     CompileOptions how() const;
+    // As many bytes as a run of the model touches, though no more than displace all that caches
+    // hold.
+    const std::vector<std::uint64_t>& memory() const { return memory_; }
 
 private:
     void walk(const std::vector<NamedValue>& inputs, const std::map<std::size_t, std::string>& skip,
@@ -58,6 +62,7 @@ private:
     std::unique_ptr<Chain> chain_;
     std::vector<Part> parts_;
     std::vector<Found> found_;
+    std::vector<std::uint64_t> memory_;
 };
 
 }  // namespace trocar::ops

@@ -17,6 +17,11 @@ double quantile(std::vector<double> samples, double q);
 // 6 samples no interval does: it is then that of all samples.
 Interval median_interval(std::vector<double> samples);
 
+// Holds the median of as many samples taken at another time with a probability of about 95 %. The
+// samples are in the order in which they were taken: what is taken one after the other is alike, so
+// stretches of the time are compared, not samples. With fewer than 6 it is that of all samples.
+Interval rerun_interval(std::span<const double> samples);
+
 // The first sample of the steady state: where a slower beginning is parted from the rest with the
 // least absolute deviation from the two medians. 0: there is no such beginning. At most half of
 // the samples are taken for one.

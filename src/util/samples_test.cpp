@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
+#include "trocar/random.h"
+
 namespace trocar {
 namespace {
 
@@ -37,6 +41,45 @@ TEST(Samples, IntervalOfTheMedianIsThatOfTheTables) {
         many[i] = static_cast<double>(i);
     }
     EXPECT_NEAR(2499.5 - 69, median_interval(many).low, 2);
+}
+
+// How often the interval of one run holds the median of the next. What is drawn keeps `memory` of
+// what came before, as machines do that are faster and slower by turns.
+double held_by_rerun(double memory, std::uint64_t seed) {
+    constexpr std::size_t runs = 1000;
+    constexpr std::size_t visits = 200;
+    std::vector<std::vector<double>> all;
+    for (std::size_t run = 0; run < runs; ++run) {
+        double state = 0;
+        auto& samples = all.emplace_back();
+        for (std::size_t i = 0; i < visits; ++i) {
+            const auto words = philox(seed, run, i);
+            const auto radius = std::sqrt(-2 * std::log(1 - unit_double(words[0], words[1])));
+            const auto normal =
+                radius * std::cos(6.283185307179586 * unit_double(words[2], words[3]));
+            state = memory * state + std::sqrt(1 - memory * memory) * normal;
+            samples.push_back(100 + state);
+        }
+    }
+    double held = 0;
+    for (std::size_t run = 0; run + 1 < runs; ++run) {
+        const auto interval = rerun_interval(all[run]);
+        const auto next = quantile(all[run + 1], 0.5);
+        held += interval.low <= next && next <= interval.high ? 1 : 0;
+    }
+    return held / (runs - 1);
+}
+
+TEST(Samples, IntervalOfARerunHoldsItAsOftenAsItSays) {
+    EXPECT_NEAR(held_by_rerun(0, 1), 0.95, 0.025);
+    EXPECT_GT(held_by_rerun(0.8, 2), 0.90);  // 9 visits in a row are alike
+}
+
+TEST(Samples, IntervalOfARerunOfFewIsThatOfAll) {
+    const std::vector<double> few = {5, 1, 3};
+    EXPECT_EQ(1, rerun_interval(few).low);
+    EXPECT_EQ(5, rerun_interval(few).high);
+    EXPECT_EQ(0, rerun_interval({}).high);
 }
 
 TEST(Samples, SlowBeginningIsParted) {

@@ -34,8 +34,8 @@ const char* name(OpPrediction::How how) {
     }
 }
 
-ModeMix mix_of(const ForecastOptions& options) {
-    return options.mix.empty() ? ModeMix{} : parse_mode_mix(options.mix);
+ModeMix mix_of(const OpDatabase& database, std::int64_t setting, const ForecastOptions& options) {
+    return options.mix.empty() ? usual_mix(database, setting) : parse_mode_mix(options.mix);
 }
 
 // The setting that was asked for, the one of this machine, or the only one.
@@ -80,7 +80,7 @@ Report next(const ForecastOptions& options, Context& context) {
     std::string version;
     const auto facts = survey(target.model, target.inputs.values, target.how, &version);
     const auto setting = database.add(setting_of(target.how.engine, version));
-    const auto list = next_ops(database, setting, facts, mix_of(options));
+    const auto list = next_ops(database, setting, facts, mix_of(database, setting, options));
     double total = 0;
     bool guessed = false;
     for (const auto& one : list) {
@@ -140,7 +140,7 @@ Report predict(const ForecastOptions& options, Context& context) {
     std::string version;
     const auto facts = survey(target.model, target.inputs.values, target.how, &version);
     const auto setting = setting_for(database, options, setting_of(target.how.engine, version));
-    const auto known = samples(database, setting, mix_of(options));
+    const auto known = samples(database, setting, mix_of(database, setting, options));
     if (known.empty()) {
         throw Error(Fault::input, "nothing was measured that could be learned from",
                     "`trocar ops measure MODEL --db FILE` measures operators");
@@ -242,7 +242,7 @@ void add_accuracy(Table& table, const char* what, const OpAccuracy& accuracy) {
 Report evaluate_all(const ForecastOptions& options) {
     const OpDatabase database(options.db, OpDatabase::Mode::read);
     const auto setting = setting_for(database, options, std::nullopt);
-    const auto known = samples(database, setting, mix_of(options));
+    const auto known = samples(database, setting, mix_of(database, setting, options));
     if (known.empty()) {
         throw Error(Fault::input, "nothing was measured that could be learned from");
     }
