@@ -295,6 +295,33 @@ TEST(Explain, ChoosesTheModeOnOtherModels) {
     ASSERT_THAT(explanation.otherwise, SizeIs(2));
 }
 
+TEST(Explain, AloneAModelIsExplainedInSitu) {
+    Known known;
+    const auto model = some_model();
+    known.database.add(model);
+    known.whole(model, 1000);
+    EXPECT_EQ(text(usual_mix(known.database, known.setting)), "reuse");
+    measured(known.database, known.run, known.setting, "k1", 106.5, CacheMode::stream_inputs);
+    EXPECT_EQ(text(usual_mix(known.database, known.setting)), "stream-inputs");
+    measured(known.database, known.run, known.setting, "k1", 206.5, CacheMode::in_situ);
+    const auto explanation = explain(known.database, known.setting, model_id(model));
+    EXPECT_EQ(text(explanation.mix), "in-situ");
+    EXPECT_NEAR(explanation.measured_ns, 600, 1e-9);
+}
+
+TEST(MeasuredModels, LeaveOutWhatIsTooShortToBeTold) {
+    Known known;
+    const auto model = some_model();
+    known.database.add(model);
+    known.whole(model, 1000);
+    measured(known.database, known.run, known.setting, "k1", 106.5);
+    measured(known.database, known.run, known.setting, "k2", 1);  // less than a call costs
+    const auto models = measured_models(known.database, known.setting, model.unit);
+    ASSERT_THAT(models, SizeIs(1));
+    ASSERT_THAT(models[0].operators, SizeIs(1));
+    EXPECT_EQ(models[0].operators[0].first, "k1");
+}
+
 TEST(Explain, AModeThatDoesNotApplyHasAStandIn) {
     Known known;
     const auto model = some_model();
