@@ -12,6 +12,7 @@
 #include "trocar/random.h"
 #include "trocar/version.h"
 #include "util/clock.h"
+#include "util/engine_library.h"
 #include "util/samples.h"
 #include "util/sha256.h"
 
@@ -311,7 +312,7 @@ OpSetting setting_of(const EngineOptions& engine, const std::string& version) {
         options.push_back(fmt::format("{}={}", key, value));
     }
     setting.options = fmt::format("{}", fmt::join(options, ","));
-    setting.threads = engine.threads > 0 ? engine.threads : setting.host.cores;
+    setting.threads = thread_count(engine);
     setting.build = trocar::version();
     return setting;
 }

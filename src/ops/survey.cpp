@@ -199,6 +199,12 @@ Survey::Survey(const Model& model, const std::shared_ptr<Engine>& engine,
     chain_ = std::make_unique<Chain>(unit == View::deployed ? deployed_.model : model);
     parts_ = make_parts(*chain_, {});
     walk(inputs, skip, doing);
+}
+
+const std::vector<std::uint64_t>& Survey::memory() const {
+    if (!memory_.empty()) {
+        return memory_;
+    }
     double weights = 0;
     double values = 0;
     for (const auto& found : found_) {
@@ -208,6 +214,7 @@ Survey::Survey(const Model& model, const std::shared_ptr<Engine>& engine,
     }
     const auto bytes = std::min(weights + values, 2.0 * static_cast<double>(last_cache_bytes()));
     memory_.assign(static_cast<std::size_t>(bytes) / sizeof(std::uint64_t), 1);
+    return memory_;
 }
 
 CompileOptions Survey::how() const {

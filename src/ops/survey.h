@@ -49,8 +49,8 @@ public:
     Ready compile(const Model& model, std::size_t part, const std::vector<Value>& inputs) const;
     CompileOptions how() const;
     // As many bytes as a run of the model touches, though no more than displace all that caches
-    // hold.
-    const std::vector<std::uint64_t>& memory() const { return memory_; }
+    // hold. Made when it is first asked for.
+    const std::vector<std::uint64_t>& memory() const;
 
 private:
     void walk(const std::vector<NamedValue>& inputs, const std::map<std::size_t, std::string>& skip,
@@ -62,7 +62,7 @@ private:
     std::unique_ptr<Chain> chain_;
     std::vector<Part> parts_;
     std::vector<Found> found_;
-    std::vector<std::uint64_t> memory_;
+    mutable std::vector<std::uint64_t> memory_;
 };
 
 }  // namespace trocar::ops
