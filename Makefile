@@ -7,7 +7,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 
 help:
-	@echo 'make demo      install what is needed, build, show Trocar on the model we ship'
+	@echo 'make demo      install what is needed, build, show Trocar on a real model'
 	@echo 'make build     build/release/trocar'
 	@echo 'make test      the whole test suite'
 	@echo 'make bench     the speed table'
@@ -50,6 +50,7 @@ check:
 	@scripts/check
 
 install: build
+	@scripts/build release trocar
 	@DESTDIR='$(DESTDIR)' cmake --install build/release --prefix '$(PREFIX)'
 
 clean:

@@ -10,6 +10,7 @@
 #include "trocar/error.h"
 #include "trocar/format.h"
 #include "trocar/version.h"
+#include "util/text.h"
 
 namespace trocar::cli {
 
@@ -190,7 +191,7 @@ Work bind_help(Declarations& declarations, const std::vector<Verb>& all) {
         if (words->empty()) {
             return main_help(all);
         }
-        return full_help(need_verb(all, fmt::format("{}", fmt::join(*words, " "))), all);
+        return full_help(need_verb(all, fmt::format("{}", join(*words, " "))), all);
     };
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cli/documents.h"
+#include "util/text.h"
 
 namespace trocar::cli {
 
@@ -80,16 +81,15 @@ std::string bash_completion(const std::vector<Verb>& all) {
         for (const auto& option : declarations.options()) {
             if (!option.choices.empty()) {
                 values += fmt::format("                {}) words='{}' ;;\n",
-                                      fmt::join(option.names, "|"), fmt::join(option.choices, " "));
+                                      join(option.names, "|"), join(option.choices, " "));
             } else if (!option.is_flag()) {
-                values +=
-                    fmt::format("                {}) files=1 ;;\n", fmt::join(option.names, "|"));
+                values += fmt::format("                {}) files=1 ;;\n", join(option.names, "|"));
             }
         }
         cases += fmt::format(
             "        '{}')\n            options='{}'\n            positional='{}'\n{}            "
             ";;\n",
-            verb.name, fmt::join(names, " "), words_for(verb, all),
+            verb.name, join(names, " "), words_for(verb, all),
             values.empty()
                 ? ""
                 : fmt::format("            case \"$before\" in\n{}            esac\n", values));
@@ -143,7 +143,7 @@ std::string zsh_completion(const std::vector<Verb>& all) {
                                         zsh_text(option.help));
                 if (!option.choices.empty()) {
                     spec += fmt::format(":{}:({})", zsh_text(option.placeholder),
-                                        fmt::join(option.choices, " "));
+                                        join(option.choices, " "));
                 } else if (!option.is_flag()) {
                     spec += fmt::format(":{}:_files", zsh_text(option.placeholder));
                 }
@@ -215,7 +215,7 @@ std::string fish_completion(const std::vector<Verb>& all) {
                                               : fmt::format(" -s {}", name.substr(1));
             }
             if (!option.choices.empty()) {
-                out += fmt::format(" -x -a '{}'", fmt::join(option.choices, " "));
+                out += fmt::format(" -x -a '{}'", join(option.choices, " "));
             } else if (!option.is_flag()) {
                 out += " -r";
             }

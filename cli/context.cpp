@@ -61,7 +61,7 @@ void check_engine_name(const std::string& name) {
         const auto guess = did_you_mean(name, names);
         throw Error(Fault::usage, fmt::format("there is no engine named '{}'", name),
                     fmt::format("{}{}known engines: {}", guess, guess.empty() ? "" : " ",
-                                fmt::join(names, ", ")));
+                                join(names, ", ")));
     }
 }
 

@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstring>
 
+#include "base/fork_server.h"
 #include "trocar/error.h"
 
 namespace trocar::cli {
@@ -41,6 +42,18 @@ const char* name_of(int signal) {
 }
 
 }  // namespace
+
+void start_fork_server() {
+    try {
+        ForkServer::start();
+    } catch (const Error&) {
+        // What needs a worker does without, and says so.
+    }
+}
+
+void stop_fork_server() {
+    ForkServer::stop();
+}
 
 Guard::~Guard() {
     if (note_ != nullptr) {

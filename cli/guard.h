@@ -4,6 +4,10 @@
 
 namespace trocar::cli {
 
+// Starts the process that makes workers, before there are threads. To be called first.
+void start_fork_server();
+void stop_fork_server();  // last
+
 // The work goes on in a child process, and this one waits: an engine that crashes takes only the
 // child with it. The child ends when this process does.
 class Guard {

@@ -7,6 +7,7 @@
 #include "cli/terminal.h"
 #include "trocar/version.h"
 #include "util/display.h"
+#include "util/text.h"
 
 namespace trocar::cli {
 
@@ -120,7 +121,7 @@ std::span<const Fact> environment_variables() {
 }
 
 std::string spelled(const Option& option) {
-    auto text = fmt::format("{}", fmt::join(option.names, ", "));
+    auto text = fmt::format("{}", join(option.names, ", "));
     return option.placeholder.empty() ? text : text + ' ' + option.placeholder;
 }
 

@@ -49,8 +49,7 @@ const std::string& chosen(const Option& option, const std::string& text) {
     if (!choices.empty() && std::find(choices.begin(), choices.end(), text) == choices.end()) {
         const auto guess = did_you_mean(text, choices);
         refuse(fmt::format("{} cannot be '{}'", option.name(), text),
-               fmt::format("{}{}one of: {}", guess, guess.empty() ? "" : " ",
-                           fmt::join(choices, ", ")));
+               fmt::format("{}{}one of: {}", guess, guess.empty() ? "" : " ", join(choices, ", ")));
     }
     return text;
 }
@@ -125,7 +124,7 @@ void parse(const std::string& command, const Declarations& declarations,
     std::deque<std::vector<std::string>> values;
     std::deque<bool> flags;
     for (const auto& option : declarations.options()) {
-        const auto names = fmt::format("{}", fmt::join(option.names, ","));
+        const auto names = fmt::format("{}", join(option.names, ","));
         if (option.is_flag()) {
             parsed[&option] = app.add_flag(names, flags.emplace_back());
             parsed[&option]->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
@@ -164,7 +163,7 @@ void parse(const std::string& command, const Declarations& declarations,
         }
         if (!option->once.empty() && from->results().size() > 1) {
             refuse(fmt::format("{} takes one {}, and is given '{}'", command, option->name(),
-                               fmt::join(from->results(), "', '")),
+                               join(from->results(), "', '")),
                    option->once);
         }
         std::visit(Assign{*option, from->results()}, option->target);

@@ -7,9 +7,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class Caught : public Stream {
+class CaughtText : public Stream {
 public:
-    Caught() : Stream(-1, true) {}
+    CaughtText() : Stream(-1, true) {}
     void write(std::string_view text) override { all += text; }
     std::string all;
 };
@@ -21,7 +21,7 @@ TEST(ProgressLine, SaysHowFarAndHowLong) {
 }
 
 TEST(Progress, ShowsNothingInTheFirstSecond) {
-    Caught err;
+    CaughtText err;
     const auto begin = Progress::Clock::now();
     Progress progress(err, true);
     progress.update("trials", 0, 10, begin);
@@ -37,7 +37,7 @@ TEST(Progress, ShowsNothingInTheFirstSecond) {
 }
 
 TEST(Progress, IsSilentWhereItMayNotSpeak) {
-    Caught err;
+    CaughtText err;
     const auto begin = Progress::Clock::now();
     Progress progress(err, false);
     progress.update("trials", 0, 10, begin);

@@ -1,18 +1,24 @@
-# The bridge to ExecuTorch: a library of its own that is compiled with the headers of ExecuTorch's wheel and opened at
-# run time. Without the wheel it is left out, and `trocar engines` says so.
-function(trocar_executorch_bridge target folder)
-  set_source_files_properties(${folder}/find.cpp PROPERTIES COMPILE_DEFINITIONS
-                                                            TROCAR_BRIDGE_FOLDER="${PROJECT_BINARY_DIR}")
-  file(GLOB wheels ${PROJECT_SOURCE_DIR}/.deps/executorch-*/executorch)
-  if(DEFINED ENV{TROCAR_DEPS})
-    file(GLOB wheels $ENV{TROCAR_DEPS}/executorch-*/executorch)
-  endif()
-  list(POP_BACK wheels wheel)
-  set(TROCAR_EXECUTORCH "${wheel}" CACHE PATH "The folder of ExecuTorch's package: with lib/ and include/ in it")
-  set(package ${TROCAR_EXECUTORCH})
-  if(NOT package OR NOT EXISTS ${package}/lib/libexecutorch.so OR NOT EXISTS ${package}/include/executorch)
-    message(STATUS "ExecuTorch's wheel is not there: its engine will say so")
-    return()
+# The bridge to ExecuTorch: a library of its own, compiled with the headers of ExecuTorch's wheel and opened at run
+# time. Without the wheel there is no bridge, and `trocar engines` says how to get one. -DTROCAR_EXECUTORCH names the
+# folder of the package; by default it is the newest one in the dependency folder, looked up again at every build.
+set(TROCAR_EXECUTORCH "" CACHE PATH "Folder of the Python package executorch, with lib/ and include/ in it")
+
+function(trocar_executorch_bridge folder)
+  set(package "${TROCAR_EXECUTORCH}")
+  if(package)
+    if(NOT EXISTS ${package}/lib/libexecutorch.so OR NOT EXISTS ${package}/include/executorch)
+      message(FATAL_ERROR "TROCAR_EXECUTORCH is ${package}, which is not the folder of the package executorch with its headers")
+    endif()
+  else()
+    file(GLOB libraries CONFIGURE_DEPENDS ${trocar_deps}/executorch-*/executorch/lib/libexecutorch.so)
+    if(NOT libraries)
+      message(STATUS "No executorch wheel in ${trocar_deps}: building without its bridge")
+      return()
+    endif()
+    list(SORT libraries COMPARE NATURAL)
+    list(POP_BACK libraries newest)
+    cmake_path(GET newest PARENT_PATH package)
+    cmake_path(GET package PARENT_PATH package)
   endif()
   add_library(trocar_executorch MODULE ${folder}/bridge/bridge.cpp)
   set_target_properties(trocar_executorch PROPERTIES PREFIX "" CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
@@ -25,7 +31,5 @@ function(trocar_executorch_bridge target folder)
                                                        ET_USE_THREADPOOL)
   target_link_libraries(trocar_executorch PRIVATE ${package}/lib/libexecutorch.so
                                                   ${package}/lib/libexecutorch_threadpool.so)
-  # Who builds the library wants its engine too; they meet at run time only.
-  add_dependencies(${target} trocar_executorch)
   install(TARGETS trocar_executorch LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/trocar)
 endfunction()

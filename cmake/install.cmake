@@ -1,11 +1,8 @@
-# What `cmake --install` puts under a prefix: the command, the library, its headers, and what
-# find_package(trocar) needs. The library is static, so its consumers link what it links.
+# What `cmake --install` puts under a prefix: the command, the library, its headers, and what find_package(trocar) needs.
 include(CMakePackageConfigHelpers)
 
-if(TARGET trocar_cli)
-  install(TARGETS trocar_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-endif()
-install(TARGETS trocar EXPORT trocarTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS trocar_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS trocar EXPORT trocarTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY include/trocar DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 
 set(trocar_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/trocar)
@@ -18,9 +15,4 @@ install(FILES ${PROJECT_BINARY_DIR}/package/trocarConfig.cmake
               ${PROJECT_BINARY_DIR}/package/trocarConfigVersion.cmake
               ${PROJECT_SOURCE_DIR}/cmake/trocarTool.cmake
         DESTINATION ${trocar_package_dir})
-
-foreach(text LICENSE README.md CHANGELOG.md)
-  if(EXISTS ${PROJECT_SOURCE_DIR}/${text})
-    install(FILES ${text} DESTINATION ${CMAKE_INSTALL_DOCDIR})
-  endif()
-endforeach()
+install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -1,29 +1,32 @@
-# The bridge to PyTorch: a library of its own that is compiled with PyTorch's headers and opened at run time. -DTROCAR_TORCH
-# says where the Python package torch is; without it the libtorch of the system is taken (Debian: libtorch-dev), and where there
-# is none `trocar engines` says so. -DTROCAR_TORCH=OFF leaves the bridge out.
-function(trocar_torch_bridge target folder)
-  set(TROCAR_TORCH "" CACHE STRING "The folder of the Python package torch: with lib/ and include/ in it; OFF: no bridge")
+# The bridge to PyTorch: a library of its own, compiled with PyTorch's headers and opened at run time. -DTROCAR_TORCH
+# names the folder of the Python package torch; by default it is the system's libtorch (Debian: libtorch-dev), looked up
+# again at every build. Without one there is no bridge, and `trocar engines` says how to get it.
+set(TROCAR_TORCH "" CACHE STRING "Folder of the Python package torch, with lib/ and include/ in it; OFF: no bridge")
+
+function(trocar_torch_bridge folder)
   set(library "")
   set(version "")
-  get_property(given CACHE TROCAR_TORCH PROPERTY VALUE)
-  if(given STREQUAL "")
-    find_library(TROCAR_SYSTEM_TORCH torch_cpu)
-    find_library(TROCAR_SYSTEM_C10 c10)
-    find_path(TROCAR_SYSTEM_TORCH_HEADERS torch/csrc/api/include/torch/version.h)
-    mark_as_advanced(TROCAR_SYSTEM_TORCH TROCAR_SYSTEM_C10 TROCAR_SYSTEM_TORCH_HEADERS)
-    if(TROCAR_SYSTEM_TORCH AND TROCAR_SYSTEM_C10 AND TROCAR_SYSTEM_TORCH_HEADERS)
-      set(library ${TROCAR_SYSTEM_TORCH})
-      set(core ${TROCAR_SYSTEM_C10})
-      set(headers ${TROCAR_SYSTEM_TORCH_HEADERS})
-      set(lines "")
+  set(given "${TROCAR_TORCH}")
+  if("${given}" STREQUAL "")
+    # CMake runs again when a package adds, removes or replaces these.
+    file(GLOB watched CONFIGURE_DEPENDS /usr/lib/*/libtorch_cpu.so* /usr/lib/libtorch_cpu.so* /usr/local/lib/libtorch_cpu.so*
+         /usr/include/torch/csrc/api/include/torch/version.h)
+    find_library(system_torch torch_cpu NO_CACHE)
+    find_library(system_c10 c10 NO_CACHE)
+    find_path(system_headers torch/csrc/api/include/torch/version.h NO_CACHE)
+    if(system_torch AND system_c10 AND system_headers)
+      set(library ${system_torch})
+      set(core ${system_c10})
+      set(headers ${system_headers})
+      set(numbers "")
       foreach(part MAJOR MINOR PATCH)
         file(STRINGS ${headers}/torch/csrc/api/include/torch/version.h line REGEX "define TORCH_VERSION_${part} ")
         string(REGEX REPLACE ".* " "" number "${line}")
-        list(APPEND lines ${number})
+        list(APPEND numbers ${number})
       endforeach()
-      list(JOIN lines "." version)
+      list(JOIN numbers "." version)
       if(version VERSION_LESS 1.13)
-        message(STATUS "The system's PyTorch ${version} is too old: its engine will say so")
+        message(STATUS "The system's PyTorch ${version} is older than 1.13: building without its bridge")
         set(library "")
       endif()
     endif()
@@ -31,6 +34,7 @@ function(trocar_torch_bridge target folder)
     if(NOT EXISTS ${given}/lib/libtorch_cpu.so OR NOT EXISTS ${given}/include/ATen/ATen.h OR NOT EXISTS ${given}/version.py)
       message(FATAL_ERROR "TROCAR_TORCH is ${given}, which is not the folder of the package torch with its headers")
     endif()
+    set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${given}/version.py)
     file(STRINGS ${given}/version.py lines REGEX "^__version__ = ")
     string(REGEX REPLACE ".*['\"](.*)['\"].*" "\\1" version "${lines}")
     set(library ${given}/lib/libtorch_cpu.so)
@@ -43,7 +47,7 @@ function(trocar_torch_bridge target folder)
     set_target_properties(trocar_torch PROPERTIES PREFIX "" CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
                                                   LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR} BUILD_RPATH ${libraries}
                                                   INSTALL_RPATH ${libraries})
-    # Headers of torch 1 are not for C++20 everywhere.
+    # The headers of torch 1 do not compile everywhere as C++20.
     if(version VERSION_LESS 2)
       target_compile_features(trocar_torch PRIVATE cxx_std_17)
       set_target_properties(trocar_torch PROPERTIES CXX_STANDARD 17)
@@ -53,12 +57,10 @@ function(trocar_torch_bridge target folder)
     target_compile_definitions(trocar_torch PRIVATE NDEBUG) # the layout of some classes depends on it
     target_include_directories(trocar_torch SYSTEM PRIVATE ${headers} ${headers}/torch/csrc/api/include)
     target_link_libraries(trocar_torch PRIVATE ${library} ${core})
-    add_dependencies(${target} trocar_torch)
     install(TARGETS trocar_torch LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/trocar)
-  else()
-    message(STATUS "PyTorch is not there: its engine will say so")
+  elseif(NOT "${given}" STREQUAL "OFF")
+    message(STATUS "No PyTorch found: building without its bridge")
   endif()
   set_source_files_properties(${folder}/find.cpp PROPERTIES COMPILE_DEFINITIONS
                                                             "TROCAR_TORCH_LIBRARY=\"${library}\";TROCAR_TORCH_VERSION=\"${version}\"")
-  set_source_files_properties(src/util/bridge.cpp PROPERTIES COMPILE_DEFINITIONS TROCAR_BRIDGE_FOLDER="${PROJECT_BINARY_DIR}")
 endfunction()

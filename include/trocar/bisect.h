@@ -9,6 +9,7 @@
 #include "trocar/model.h"
 #include "trocar/side.h"
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 struct BisectOptions {
@@ -59,3 +60,4 @@ std::optional<Model> open_branch(const Model& model, const std::vector<NamedValu
                                  std::string& branch);
 
 }  // namespace trocar
+#pragma GCC visibility pop

@@ -14,6 +14,7 @@
 #include "trocar/tool.h"
 #include "trocar/value.h"
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 // Where random faults may be.
@@ -75,7 +76,7 @@ enum class Outcome {
     hang,    // it did not end within the time limit
     failed,  // the engine refused
     due,     // NaN or infinity where the golden run has a number, in a monitored tensor
-    sdc,     // another decision: SDC-1
+    sdc,     // another decision
     benign,  // other bits, same decision
     masked,  // the golden output bit for bit
 };
@@ -92,13 +93,16 @@ struct TrialResult {
     std::uint64_t trial = 0;
     std::uint64_t input = 0;
     Outcome outcome = Outcome::masked;
-    // Decisions, along the last axis of the first output.
-    std::int64_t golden_top = -1;
+    // By the decision of the campaign; see trocar/decision.h.
+    std::int64_t golden_top = -1;  // the class, or the number compared, at the first position
     std::int64_t faulty_top = -1;  // -1: none (NaN, failure, crash, hang)
-    bool sdc1 = false;             // another first choice
-    bool sdc5 = false;             // the faulty first choice is not among the golden first five
-    bool sdc10 = false;            // the score of the golden first choice is off by over 10 %
-    bool sdc20 = false;            // … by over 20 %
+    std::uint64_t positions = 0;   // that are decided; 0 also where there are no outputs
+    std::uint64_t changed = 0;     // of them, those decided otherwise
+    bool sdc1 = false;             // another decision: at some position, or other positions
+    // The next three for scores only.
+    bool sdc5 = false;   // the faulty first choice is not among the golden first five
+    bool sdc10 = false;  // the score of the golden first choice is off by over 10 %
+    bool sdc20 = false;  // … by over 20 %
     std::optional<bool> golden_correct;  // with labels
     std::optional<bool> faulty_correct;
     bool detected = false;  // a monitor's range was left
@@ -148,3 +152,4 @@ struct Stratum {
 };
 
 }  // namespace trocar
+#pragma GCC visibility pop

@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "trocar/campaign.h"
+#include "trocar/decision.h"
 #include "trocar/inputs.h"
 #include "trocar/tool.h"
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 // A campaign as a YAML file says it; docs/inject-campaign.md explains the keys, and
@@ -19,9 +21,9 @@ namespace trocar {
 // stand from the folder of the file.
 struct CampaignFile {
     std::string model;
-    std::string engine;  // NAME[:PATH][,KEY=VALUE…]; empty: the default
-    int threads = 0;     // 0: one per core
-    View view = View::deployed;
+    std::string engine;        // NAME[:PATH][,KEY=VALUE…]; empty: the default
+    int threads = 0;           // 0: one per core
+    std::optional<View> view;  // none: deployed where the engine has that view, else source
     std::optional<std::uint64_t> seed;
 
     struct Data {
@@ -45,8 +47,8 @@ struct CampaignFile {
     std::optional<std::uint64_t> trials;  // none: exhaustive, or as many as `margin` needs
     bool exhaustive = false;
     std::optional<double> margin;  // ± of the rate
-    double confidence = 0.95;
-    bool by_layer = false;  // strata
+    double confidence = 0.95;      // of that, and of all intervals of the campaign
+    bool by_layer = false;         // strata
     bool by_bit = false;
     bool by_target = false;
     Allocation allocation = Allocation::proportional;
@@ -59,6 +61,7 @@ struct CampaignFile {
     bool nan_everywhere = false;
     Ranges ranges = Ranges::off;
     double range_margin = 0;
+    Decision decision;
     std::string postprocess;  // commands; empty: none
     std::string metric;
     std::optional<double> answer_limit;  // seconds that these may take
@@ -78,6 +81,9 @@ struct CampaignFile {
 // been meant, values of another kind, numbers out of range, keys that contradict one another.
 // `name` stands for the file in messages. Opens no file.
 CampaignFile parse_campaign(std::string_view text, const std::string& name);
+// What holds for all campaigns, wherever they are written. Throws Error(usage) on what contradicts
+// itself. `parse_campaign` has asked it.
+void check_campaign(const CampaignFile& campaign);
 // The same of a file; the faults of `files` are in `list` then.
 CampaignFile read_campaign(const std::filesystem::path& path);
 
@@ -91,3 +97,4 @@ std::string canonical_text(const CampaignFile& campaign);
 std::string campaign_schema();
 
 }  // namespace trocar
+#pragma GCC visibility pop

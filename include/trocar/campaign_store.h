@@ -18,6 +18,7 @@
 #include "trocar/tensor.h"
 #include "trocar/value.h"
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 // The store of a campaign is one SQLite file; docs/inject-store.md has its tables and views.
@@ -35,6 +36,10 @@ struct CampaignHeader {
     std::string engine;
     std::string engine_version;
     std::string view;  // "deployed", "source"
+    // The decision, complete, and what it means; empty in stores of schema 2 and before, whose
+    // results are of the first choice along the last axis of the first output.
+    std::string decision = {};
+    std::string decision_meaning = {};
     int threads = 1;
     std::vector<Property> context;  // host, CPU…
     // Times in UTC, "2026-11-16T03:44:48Z". `create` fills the first, `finish` the second.
@@ -91,8 +96,11 @@ struct GoldenInput {
 struct RunRecord {
     std::uint64_t run = 0;
     std::string started;
-    std::string ended;  // empty: it was cut short, or is under way
-    std::uint64_t trials = 0;
+    std::string ended;         // empty: it was killed, or is under way
+    std::uint64_t shard = 0;   // trials whose number leaves this remainder …
+    std::uint64_t shards = 1;  // … divided by this
+    std::uint64_t trials = 0;  // that have results of this session
+    std::uint64_t results = 0;
     double seconds = 0;
     std::vector<std::pair<std::string, double>> saved;  // by acceleration: what it saved
 };
@@ -167,12 +175,14 @@ public:
     // The effects of a pair come with its result. Commits when a batch is full.
     void append(std::span<const TrialResult> results, std::span<const LayerEffect> effects = {});
     void add_audits(std::span<const AuditRecord> audits);
-    // A session of work begins; returns its number.
-    std::uint64_t begin_run();
+    // A session of work begins, on a shard; returns its number.
+    std::uint64_t begin_run(std::uint64_t shard = 0, std::uint64_t shards = 1);
     // What there is to say of it by now; written with the next commit.
     void update_run(const RunRecord& run);
+    // The same, and it is over.
+    void end_run(RunRecord run);
     void commit();
-    void finish();  // all trials are done
+    void finish();  // all trials of the session are done, or those that are there are enough
 
     // --- Reading: what is committed. In ascending order; the callback may return false to stop.
 
@@ -216,3 +226,4 @@ CampaignStore merge(std::span<const std::filesystem::path> shards,
                     const std::filesystem::path& path);
 
 }  // namespace trocar
+#pragma GCC visibility pop

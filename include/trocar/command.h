@@ -13,6 +13,7 @@
 #include "trocar/model.h"
 #include "trocar/report.h"
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 // What a tool takes from the command line. The variables must outlive the run of the tool.
@@ -85,3 +86,4 @@ struct Command {
 std::span<const Command* const> commands();
 
 }  // namespace trocar
+#pragma GCC visibility pop

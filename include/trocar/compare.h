@@ -12,6 +12,7 @@
 #include "trocar/side.h"
 #include "trocar/value.h"
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 // From good to bad. Beyond the tolerance by at most Judging::warn is `warn`.
@@ -126,3 +127,4 @@ std::string to_json(const Comparison& comparison);
 Comparison comparison_from_json(std::string_view text);  // throws Error(input)
 
 }  // namespace trocar
+#pragma GCC visibility pop

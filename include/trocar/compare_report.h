@@ -5,6 +5,7 @@
 #include "trocar/compare.h"
 #include "trocar/report.h"
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 struct ComparisonView {
@@ -21,3 +22,4 @@ Report comparison_report(const Comparison& comparison, const ComparisonView& vie
 std::string comparison_plot(const Comparison& comparison);
 
 }  // namespace trocar
+#pragma GCC visibility pop

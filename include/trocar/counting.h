@@ -10,6 +10,7 @@
 #include "trocar/graph.h"
 #include "trocar/model.h"
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 // What is known of a tensor that an op reads or writes.
@@ -101,3 +102,4 @@ struct Traffic {
 Traffic traffic(const OpFacts& facts);
 
 }  // namespace trocar
+#pragma GCC visibility pop

@@ -12,6 +12,7 @@
 #include "trocar/preprocess.h"
 #include "trocar/value.h"
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 class Args;
@@ -86,3 +87,4 @@ void declare_data_options(Args& args, DataArguments& arguments);
 DataOptions chosen_data(const DataArguments& arguments);  // throws Error(usage)
 
 }  // namespace trocar
+#pragma GCC visibility pop

@@ -7,6 +7,7 @@
 #include "trocar/engine.h"
 #include "trocar/model.h"
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 // How the elements of a tensor stand in memory.
@@ -45,3 +46,4 @@ Shape plain_shape(Shape shape, const Layout& layout);
 void to_blocked(const Value& plain, const Layout& layout, std::span<std::byte> blocked);
 
 }  // namespace trocar
+#pragma GCC visibility pop

@@ -14,6 +14,7 @@
 #include "trocar/statistics.h"
 #include "trocar/value.h"
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 // How far a number may be from the one it is compared with: |b − a| ≤ atol + rtol·|a|. Neither is
@@ -132,3 +133,4 @@ Difference difference_from_json(std::string_view text);
 std::string element_index(const Shape& shape, std::size_t place);
 
 }  // namespace trocar
+#pragma GCC visibility pop

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 // The type of one element. The numbers are those of ONNX's TensorProto.DataType, and the set is
@@ -60,3 +61,4 @@ bool is_float(DType dtype);  // all floating-point types, fp8 and smaller includ
 bool is_integer(DType dtype);
 
 }  // namespace trocar
+#pragma GCC visibility pop

@@ -13,6 +13,7 @@
 #include "trocar/statistics.h"
 #include "trocar/tool.h"
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 // A dump is a folder with what went through the ports of a model: `index.jsonl`, one JSON object
@@ -120,3 +121,4 @@ Value load_tensor(const Dump& dump, const DumpRecord& record);
 std::string dump_hash(const Value& value, DumpOptions::Hash hash);
 
 }  // namespace trocar
+#pragma GCC visibility pop

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 // The energy counters of a machine, and windows of time measured with them. What is not known is
@@ -206,3 +207,4 @@ private:
 };
 
 }  // namespace trocar
+#pragma GCC visibility pop

@@ -13,6 +13,7 @@
 #include "trocar/model.h"
 #include "trocar/value.h"
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 enum class LogLevel { debug, info, warning, error };
@@ -161,3 +162,4 @@ std::shared_ptr<Engine> open_engine(
     const EngineOptions& options);  // throws Error(usage) on an unknown name
 
 }  // namespace trocar
+#pragma GCC visibility pop

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 // Why a command cannot go on. The command line turns it into the exit code.
@@ -25,3 +26,4 @@ private:
 };
 
 }  // namespace trocar
+#pragma GCC visibility pop

@@ -19,6 +19,7 @@
 //     TROCAR_TOOL(Margin, "How far the first choice is ahead")
 //
 // compiled as any tool library is, and given to `trocar inject --tool`.
+#pragma GCC visibility push(default)
 namespace trocar {
 
 // Says in its constructor what it does. There is one object for inputs, and one for each worker:
@@ -46,3 +47,4 @@ private:
 };
 
 }  // namespace trocar
+#pragma GCC visibility pop

@@ -11,6 +11,7 @@
 #include "trocar/dtype.h"
 #include "trocar/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 // Which elements of a tensor, in its plain (logical) shape.
@@ -121,3 +122,4 @@ void apply(const Effect& effect, DType dtype, std::span<std::byte> tensor, std::
            std::uint64_t place, const CustomEffect& custom = {});
 
 }  // namespace trocar
+#pragma GCC visibility pop

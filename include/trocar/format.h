@@ -11,6 +11,7 @@
 #include "trocar/model.h"
 #include "trocar/value.h"
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 // A model as the bytes of a file, without having been written.
@@ -105,3 +106,4 @@ const Format* find_archive(const std::filesystem::path& path);
 void save_values(std::span<const NamedValue> values, const std::filesystem::path& path);
 
 }  // namespace trocar
+#pragma GCC visibility pop

@@ -14,6 +14,7 @@
 
 #include "trocar/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 class Graph;
@@ -351,3 +352,4 @@ private:
 };
 
 }  // namespace trocar
+#pragma GCC visibility pop

@@ -9,6 +9,7 @@
 #include "trocar/difference.h"
 #include "trocar/model.h"
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 // Which op of one graph is which of another: by OpId, OpId::none where there is none.
@@ -21,11 +22,11 @@ struct OpMatches {
 OpMatches match_ops(const Graph& a, const Graph& b);
 
 struct GraphDiffOptions {
-    Tolerance tolerance;    // within it, constants count as the same
-    bool names = false;     // other names of ops and tensors inside of a graph are differences
-    bool metadata = true;   // so is what a file says besides
-    bool types = true;      // and the declared types of tensors
-    bool constants = true;  // and the elements of constants
+    Tolerance tolerance = {};  // within it, constants count as the same
+    bool names = false;        // other names of ops and tensors inside of a graph are differences
+    bool metadata = true;      // so is what a file says besides
+    bool types = true;         // and the declared types of tensors
+    bool constants = true;     // and the elements of constants
     std::function<bool()> cancel = {};  // asked now and then; true: end early
 };
 
@@ -72,3 +73,4 @@ struct GraphDiff {
 GraphDiff diff_models(const Model& a, const Model& b, const GraphDiffOptions& options = {});
 
 }  // namespace trocar
+#pragma GCC visibility pop

@@ -4,13 +4,16 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "trocar/campaign.h"
+#include "trocar/decision.h"
 #include "trocar/engine.h"
 #include "trocar/model.h"
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 // One input to try the faults with.
@@ -29,8 +32,11 @@ struct CampaignInputs {
 // Which faults are tried.
 struct Sampling {
     std::uint64_t trials = 1000;  // of all strata together; 0 with `exhaustive`
-    bool exhaustive = false;      // every fault of the populations once
-    int faults_per_trial = 1;     // drawn independently of one another
+    // Above 0: as many trials as a rate needs to be known to ± this, instead of `trials`.
+    double margin = 0;
+    double confidence = 0.95;  // of that
+    bool exhaustive = false;   // every fault of the populations once
+    int faults_per_trial = 1;  // drawn independently of one another
     std::uint64_t seed = 0;
     bool by_layer = false;  // strata: the faults of each layer, bit, target are drawn on their own
     bool by_bit = false;
@@ -77,6 +83,7 @@ struct Monitoring {
     double margin = 0;          // by which ranges are widened, as a share of their width
     bool only_correct = false;  // inputs whose golden decision is not their label are left out
     bool layers = false;        // effects on every tensor on the way
+    Decision decision = {};     // on the outputs, after post-processing
     // The user's. Called once for each worker, in the thread that runs the campaign; what they give
     // is called by that worker alone. With the same arguments it must give the same.
     std::function<Metric()> metric = {};
@@ -84,8 +91,21 @@ struct Monitoring {
     std::map<std::string, CustomEffect> effects = {};  // fault models of the user's own, by name
 };
 
+struct CampaignOptions;
+
+// How another process makes a campaign: `make` loads the model, opens the engine, and calls what it
+// is given once, with the options as they are here, but for `isolate`, `workers` and `recipe`; that
+// does not return. It runs in a process that was forked from this program before there were threads
+// or engines, so that it may use nothing but `arguments` and files.
+using CampaignTaker =
+    std::function<void(const Model&, std::shared_ptr<Engine>, CampaignInputs, CampaignOptions)>;
+struct CampaignRecipe {
+    void (*make)(const std::string& arguments, const CampaignTaker& take) = nullptr;
+    std::string arguments = {};
+};
+
 struct CampaignOptions {
-    View view = View::deployed;
+    std::optional<View> view;  // none: deployed where the engine has that view, else source
     std::vector<Population> populations;
     Sampling sampling;
     Monitoring monitoring;
@@ -98,9 +118,11 @@ struct CampaignOptions {
     // Runs are done in a child process, so that the engine may crash or run for ever: that is an
     // outcome then, like others. Results come to the observer in this process. The child is forked
     // from it, and has no other thread of it: nothing that `inputs` and effects use may be locked
-    // by one. Where the engine does not give golden bits in a child, it is not done, and a note
-    // says so.
+    // by one. Where the engine does not give golden bits there, or compiles nothing, as those whose
+    // threads it needs, the child is made by `recipe`, with an engine of its own; where there is
+    // none, or the program did not start its fork server first, it is not done, and a note says so.
     bool isolate = false;
+    CampaignRecipe recipe = {};
     // Seconds on the wall that a trial may take with `isolate`; 0: as docs/inject.md says.
     double time_limit = 0;
     // Shard `shard` of `shards`: trials whose number leaves that remainder.
@@ -108,13 +130,17 @@ struct CampaignOptions {
     std::uint64_t shards = 1;
 };
 
+// The view that a campaign takes with this engine.
+View campaign_view(const std::optional<View>& wanted, const EngineInfo& engine);
+
 // What a golden run gave.
 struct GoldenResult {
     std::uint64_t input = 0;
     std::string name = {};
     std::optional<std::int64_t> label = std::nullopt;
     std::int64_t top = -1;
-    bool left_out = false;  // only_correct, and it is not
+    bool left_out = false;                       // only_correct, and it is not
+    std::optional<bool> correct = std::nullopt;  // with a label, and one class to compare it with
     std::vector<NamedValue> outputs;
 };
 
@@ -128,8 +154,10 @@ public:
     virtual bool is_done(std::uint64_t trial, std::uint64_t input) = 0;  // from an earlier session
     virtual void progress(std::uint64_t done, std::uint64_t total) = 0;
     virtual void audited(std::uint64_t, std::uint64_t) {}  // a run done again, with the same result
-    virtual bool stop() { return false; }    // as soon as can be: what is under way is dropped
-    virtual bool enough() { return false; }  // asked after each group of trials, in their order
+    virtual bool stop() { return false; }  // as soon as can be: what is under way is dropped
+    // Trials are run in blocks, each of them a sample of all faults. Asked after some blocks: are
+    // the results of the first `blocks` enough? Asked in order, also where all were done before.
+    virtual bool enough(std::uint64_t /*blocks*/) { return false; }
 };
 
 // What was saved, as names and numbers, for reports.
@@ -157,13 +185,19 @@ public:
     const std::vector<Stratum>& strata() const;
     std::uint64_t population() const;   // all faults there are
     std::uint64_t trial_count() const;  // of all shards
+    // Trials that a rate of all faults needs to be known to ± `margin`.
+    std::uint64_t trials_for(double margin, double confidence) const;
     Trial trial(std::uint64_t number) const;
     // The inputs that a trial is run with.
     std::vector<std::uint64_t> inputs_of(std::uint64_t trial) const;
     // Seconds of one golden run, and of one run with a fault as far as has been seen.
     double golden_seconds() const;
     std::uint64_t golden_bytes() const;
+    ChosenDecision decision() const;
     std::vector<std::string> notes() const;
+    // The one of these that says how a run of the whole model differs from the golden run, as where
+    // an engine rounds half floats less often; empty: it has the same bits, or was not compared.
+    const std::string& whole_run() const;
 
     // Runs all trials of the shard that the observer does not have yet. Throws Error(internal)
     // when an audit finds a difference, with the fault that shows it.
@@ -177,3 +211,4 @@ private:
 };
 
 }  // namespace trocar
+#pragma GCC visibility pop

@@ -8,6 +8,7 @@
 #include "trocar/model.h"
 #include "trocar/value.h"
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 class Args;
@@ -40,3 +41,4 @@ Inputs make_inputs(const Model& model, const InputSpec& spec);
 void declare_input_options(Args& args, InputSpec& spec);
 
 }  // namespace trocar
+#pragma GCC visibility pop

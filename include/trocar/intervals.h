@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 // What the events seen in a sample say of the rate in the population it was drawn from. A
@@ -64,23 +65,41 @@ struct SampledStratum {
     std::uint64_t events = 0;
 };
 
-// The rate of the whole population, each stratum weighted by its share of it. The variance is that
-// of the strata, each with its finite population and smoothed by half an event and half a
-// non-event; the interval is Wilson's with as many trials as give that variance. A stratum that was
-// tried as a whole adds no uncertainty. One without trials may have any rate: it does not count for
-// `rate`, and widens the interval by all of its share.
-RateEstimate stratified_rate(std::span<const SampledStratum> strata, double confidence);
-
 // Trials that belong together: the inputs that were run with one fault.
 struct Cluster {
     std::uint64_t trials = 0;
     std::uint64_t events = 0;
 };
 
-// All events by all trials, when clusters and not trials were drawn at random. The variance is that
-// between clusters; Student's distribution stands for how well it is known. Where nothing shows it
-// (one cluster, no events, nothing but events) a cluster counts as one trial. `population`: how
-// many clusters there are to draw from; when all of them were tried, the rate is exact.
+// A cluster that stands for others.
+struct WeightedCluster {
+    Cluster of;
+    double weight = 1;  // how many clusters of the population, or any multiple of that; ≥ 0
+};
+
+// A part of the population that was sampled by itself.
+struct ClusterStratum {
+    std::vector<WeightedCluster> clusters;
+    std::optional<std::uint64_t> population =
+        {};                 // clusters there are to draw from; none: no limit
+    bool replaced = false;  // they were drawn with replacement
+};
+
+// The rate of the whole population: weighted events by weighted trials. The variance is that
+// between the clusters of each stratum, with its finite population. The interval is Clopper and
+// Pearson's with as many trials as give that variance (Korn and Graubard), where clusters of a kind
+// that was not drawn count as possible: with n equal clusters it is never narrower on that side
+// than what n trials without such an event leave. It covers with about the confidence or more at
+// every rate; intervals_coverage_test.cpp has the designs. A stratum that was tried as a whole adds
+// no uncertainty; where all were, the interval is the rate, and `effective` infinite. A stratum
+// without clusters may have any rate: it does not count for `rate`, and widens the interval by all
+// of its share.
+RateEstimate design_rate(std::span<const ClusterStratum> strata, double confidence);
+
+// The same of strata of single trials.
+RateEstimate stratified_rate(std::span<const SampledStratum> strata, double confidence);
+
+// The same of one stratum.
 RateEstimate clustered_rate(std::span<const Cluster> clusters, double confidence,
                             std::optional<std::uint64_t> population = {});
 
@@ -95,19 +114,8 @@ struct WeightedEstimate : RateEstimate {  // `rate` is Hájek's: weights of even
     double kish = 0;  // (Σ w)² / Σ w²: trials left by unequal weights, whatever is asked
 };
 
-// The rate in the population from trials with likelihood weights (importance sampling). Where no
-// event or nothing but events was seen, the interval counts `kish` trials.
+// The rate in the population from trials with likelihood weights (importance sampling).
 WeightedEstimate weighted_rate(std::span<const WeightedTrial> trials, double confidence);
-
-// A cluster that was drawn with another probability than it has in the population.
-struct WeightedCluster {
-    Cluster of;
-    double weight = 1;  // any multiple of what WeightedTrial has, the same for all
-};
-
-// The ratio of weighted sums, its variance from between clusters. Where nothing shows that, and
-// where a few events show little of it, results count for no more than independent ones would.
-RateEstimate weighted_clustered_rate(std::span<const WeightedCluster> clusters, double confidence);
 
 // --- Which trials
 // ---------------------------------------------------------------------------------
@@ -130,3 +138,4 @@ std::vector<std::uint64_t> proportional_allocation(std::span<const StratumPlan> 
                                                    std::uint64_t at_least = 0);
 
 }  // namespace trocar
+#pragma GCC visibility pop

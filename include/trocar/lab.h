@@ -11,6 +11,7 @@
 #include "trocar/parts.h"
 #include "trocar/side.h"
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 // A lab is a folder with the layers of a model, each one a model of its own with the inputs that it
@@ -108,3 +109,4 @@ Comparison compare_lab(const Lab& lab, const std::vector<std::string>& names,
                        const std::function<bool(std::size_t, std::size_t)>& progress);
 
 }  // namespace trocar
+#pragma GCC visibility pop

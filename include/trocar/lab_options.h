@@ -9,6 +9,7 @@
 #include "trocar/compare.h"
 #include "trocar/inputs.h"
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 // Options that tools which run parts of a model share.
@@ -52,3 +53,4 @@ void declare_limit_options(Args& args, LimitArguments& arguments);
 void set_limits(SideOptions& side, const LimitArguments& arguments);  // throws Error(usage)
 
 }  // namespace trocar
+#pragma GCC visibility pop

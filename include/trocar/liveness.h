@@ -6,6 +6,7 @@
 
 #include "trocar/graph.h"
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 // The memory of tensors while a graph is run op by op: a tensor lives from the op that writes it (a
@@ -26,3 +27,4 @@ Liveness liveness(const Graph& graph,
                   const std::function<std::uint64_t(OpId)>& inside = {});
 
 }  // namespace trocar
+#pragma GCC visibility pop

@@ -10,6 +10,7 @@
 #include "trocar/report.h"
 #include "trocar/value.h"
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 // What became of an op when its model was mapped to another dialect.
@@ -103,3 +104,4 @@ RuleChecks check_rules(const std::string& from, const std::string& to,
                        const RuleCheckOptions& options);
 
 }  // namespace trocar
+#pragma GCC visibility pop

@@ -9,6 +9,7 @@
 
 #include "trocar/graph.h"
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 // A version of an op set that a model (or a function) uses.
@@ -116,3 +117,4 @@ Model extract_ops(const Model& model, std::span<const OpId> ops, std::span<const
                   std::span<const Constant* const> constants = {});
 
 }  // namespace trocar
+#pragma GCC visibility pop

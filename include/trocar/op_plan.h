@@ -8,6 +8,7 @@
 #include "trocar/model.h"
 #include "trocar/ops.h"
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 // What to measure, as a file says it (YAML; docs/ops.md has the keys).
@@ -33,3 +34,4 @@ OpPlan read_op_plan(const std::filesystem::path& path);
 OpPlan parse_op_plan(const std::string& text, const std::string& file);
 
 }  // namespace trocar
+#pragma GCC visibility pop

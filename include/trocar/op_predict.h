@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 // What is known of an operator before it has run.
@@ -155,3 +156,4 @@ OpEvaluation evaluate(const std::vector<OpSample>& samples, const std::vector<Op
                       const OpPeaks& peaks = {});
 
 }  // namespace trocar
+#pragma GCC visibility pop

@@ -6,6 +6,7 @@
 #include "trocar/op_predict.h"
 #include "trocar/op_store.h"
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 // Pictures (SVG).
@@ -14,3 +15,4 @@ std::string prediction_plot(const OpEvaluation& evaluation);   // against what w
 std::string roofline_plot(const std::vector<OpSample>& samples, const OpPeaks& peaks);
 
 }  // namespace trocar
+#pragma GCC visibility pop

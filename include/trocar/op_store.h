@@ -8,6 +8,7 @@
 
 #include "trocar/ops.h"
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 // The machine that measured.
@@ -212,3 +213,4 @@ std::vector<UntilRound> measure_until(OpDatabase& database, const Model& model,
                                       const std::function<void(const UntilRound&)>& seen = {});
 
 }  // namespace trocar
+#pragma GCC visibility pop

@@ -18,6 +18,7 @@
 #include "trocar/tool.h"
 #include "trocar/value.h"
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 // --- What is measured
@@ -141,3 +142,4 @@ struct MeasureSummary {
 };
 
 }  // namespace trocar
+#pragma GCC visibility pop

@@ -15,6 +15,7 @@
 #include "trocar/selector.h"
 #include "trocar/session.h"
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 // One part of a model: no path leaves it and comes back, and it reads from earlier parts alone.
@@ -132,3 +133,4 @@ PartsRun run_parts(const std::function<Model(std::size_t)>& part, const Partitio
                    const std::vector<NamedValue>& inputs, const PartsRunOptions& options);
 
 }  // namespace trocar
+#pragma GCC visibility pop

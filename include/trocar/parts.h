@@ -10,6 +10,7 @@
 #include "trocar/session.h"
 #include "trocar/value.h"
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 // Neighbours in a Chain: a convex part of a model that can stand alone.
@@ -73,3 +74,4 @@ Model matching_part(const Chain& chain, const Part& part, const Model& other,
                     std::span<const Value> inputs);
 
 }  // namespace trocar
+#pragma GCC visibility pop

@@ -8,6 +8,7 @@
 #include "trocar/graph.h"
 #include "trocar/selector.h"
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 // Ops that follow one another: `pattern("Conv -> BatchNormalization? -> act=Relu|Clip")`. A term is
@@ -64,3 +65,4 @@ std::size_t rewrite(Graph& graph, const Pattern& pattern,
                     const std::function<bool(Graph&, const Pattern::Match&)>& edit);
 
 }  // namespace trocar
+#pragma GCC visibility pop

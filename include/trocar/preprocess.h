@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 // What is done with a sample before a model gets it; nothing that is not said here. The steps are
@@ -72,3 +73,4 @@ Preprocess parse_preprocess(std::span<const std::string> texts);
 std::string preprocess_text(const Preprocess& preprocess);
 
 }  // namespace trocar
+#pragma GCC visibility pop

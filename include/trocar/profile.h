@@ -13,6 +13,7 @@
 #include "trocar/selector.h"
 #include "trocar/tool.h"
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 // What the processor counted in user mode.
@@ -122,3 +123,4 @@ struct Peaks {
 Peaks measure_peaks(Engine& engine, int threads);
 
 }  // namespace trocar
+#pragma GCC visibility pop

@@ -14,6 +14,7 @@
 #include "trocar/shapes.h"
 #include "trocar/tool.h"
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 enum class PruneMethod {
@@ -93,3 +94,4 @@ struct SparseStored {
 SparseStored store_sparse(Model& model);
 
 }  // namespace trocar
+#pragma GCC visibility pop

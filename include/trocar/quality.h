@@ -14,6 +14,7 @@
 #include "trocar/model.h"
 #include "trocar/value.h"
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 struct Cell;
@@ -88,3 +89,4 @@ void add_quality_section(const Quality& quality, Report& report, const std::stri
 Table quality_table(const Quality& quality);
 
 }  // namespace trocar
+#pragma GCC visibility pop

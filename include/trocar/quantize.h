@@ -11,6 +11,7 @@
 #include "trocar/selector.h"
 #include "trocar/value.h"
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 // How the range of a tensor is chosen from what was seen of it.
@@ -98,3 +99,4 @@ std::vector<Sensitivity> sensitivity(const Model& model, const std::shared_ptr<E
                                      const QuantizeProgress& progress = {});
 
 }  // namespace trocar
+#pragma GCC visibility pop

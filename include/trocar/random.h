@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 // Philox 4x32-10: random numbers indexed by what is drawn, so that results do not depend on
@@ -22,3 +23,4 @@ inline double unit_double(std::uint32_t high, std::uint32_t low) {
 std::uint64_t stable_hash(const char* text, std::uint64_t length);
 
 }  // namespace trocar
+#pragma GCC visibility pop

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 // One cell: nothing (with a reason why not), a truth, an integer, a number, a text, or a list of
@@ -101,6 +102,7 @@ struct Report {
     std::vector<std::string> warnings;  // to stderr and into the report
     bool verdict = true;                // false: the tool's answer is "no" (exit 1)
     bool partial = false;               // interrupted: what there was by then
+    bool unfinished = false;            // what it is about was not finished; "partial" in JSON
     // Where not empty, the answer is this text, printed as it is.
     std::string document;
     // Sections and tables in the order in which to print them, by key; empty: sections first.
@@ -130,3 +132,4 @@ const ReportFormat* report_format_for(const std::filesystem::path& path);  // by
 std::string show(const Cell& cell, Show how);
 
 }  // namespace trocar
+#pragma GCC visibility pop

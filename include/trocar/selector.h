@@ -9,6 +9,7 @@
 
 #include "trocar/graph.h"
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 // Which ops. A value: copies share. `op("Conv") & in_module("layer3.*") & !named("*downsample*")`.
@@ -33,6 +34,10 @@ private:
     std::shared_ptr<const Test> test_;
     std::string text_;
 };
+
+Selector operator&(const Selector& a, const Selector& b);
+Selector operator|(const Selector& a, const Selector& b);
+Selector operator!(const Selector& a);
 
 Selector every_op();
 Selector op(std::string type_glob);    // "Conv", "*Pool"; "com.microsoft:*" names the domain too
@@ -64,3 +69,4 @@ std::vector<std::string> near_matches(const Graph& graph, const Selector& select
 bool glob_match(std::string_view glob, std::string_view text);
 
 }  // namespace trocar
+#pragma GCC visibility pop

@@ -14,6 +14,7 @@
 #include "trocar/tool.h"
 #include "trocar/value.h"
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 // A convex part of the graph that becomes one program.
@@ -119,6 +120,26 @@ private:
     std::unique_ptr<Parts> parts_;
 };
 
+// How a run in parts differs from a run of the whole model without optimization. It does where the
+// engine computes half floats in f32 and rounds only where a program ends.
+struct WholeRun {
+    bool same = true;
+    double largest = 0;            // |difference| of the numbers of an output
+    std::string output = {};       // which one; empty where shapes or types differ
+    std::vector<std::string> ops;  // whose results reach the next op unrounded, as far as is known
+};
+// `outputs`: of the run in parts, as `plan` has them. Runs the model whole and, where the bits
+// differ, its parts alone and in pairs.
+WholeRun compare_whole_run(const Model& model, const std::shared_ptr<Engine>& engine,
+                           const Plan& plan, const std::vector<NamedValue>& inputs,
+                           const std::vector<NamedValue>& outputs);
+// The same of outputs that are there; without `ops`.
+WholeRun compare_outputs(const std::vector<NamedValue>& whole,
+                         const std::vector<NamedValue>& parts);
+std::string text(const WholeRun& run);  // a sentence, for reports
+// Does it declare or hold any f16 or bf16?
+bool has_half_floats(const Graph& graph);
+
 // The types of tensors, seen in a run of what they depend on: for tensors whose type the file does
 // not declare. Runs op by op; `inputs` may hold more than is needed. Throws Error(engine) when a
 // tensor cannot be computed.
@@ -130,3 +151,4 @@ std::vector<Type> observe_types(const Model& model, const std::shared_ptr<Engine
 std::vector<std::string> check_inputs(const Model& model, const std::vector<NamedValue>& inputs);
 
 }  // namespace trocar
+#pragma GCC visibility pop

@@ -10,6 +10,7 @@
 #include "trocar/model.h"
 #include "trocar/value.h"
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 // The shapes of a graph's tensors, by TensorId, as far as they are known.
@@ -29,3 +30,4 @@ OpFacts op_facts(const Model& model, OpId op, const Shapes& shapes);
 std::optional<std::uint64_t> macs_of(const Model& model, OpId op, const Shapes& shapes);
 
 }  // namespace trocar
+#pragma GCC visibility pop

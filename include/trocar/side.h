@@ -12,6 +12,7 @@
 #include "trocar/engine.h"
 #include "trocar/parts.h"
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 // Who runs parts of a model: an engine with its options, or a command. Text form: that of an
@@ -68,3 +69,4 @@ private:
 };
 
 }  // namespace trocar
+#pragma GCC visibility pop

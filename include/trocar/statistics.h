@@ -9,6 +9,7 @@
 
 #include "trocar/value.h"
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 class Port;
@@ -83,3 +84,4 @@ double max_abs(const Value& value);         // of the finite numbers; NaN withou
 std::size_t count_bad(const Value& value);  // NaN and infinities
 
 }  // namespace trocar
+#pragma GCC visibility pop

@@ -11,6 +11,7 @@
 
 #include "trocar/dtype.h"
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 using Bytes = std::span<const std::byte>;
@@ -128,3 +129,4 @@ private:
 Constant densify(const Constant& sparse, std::size_t limit = std::size_t{1} << 32);
 
 }  // namespace trocar
+#pragma GCC visibility pop

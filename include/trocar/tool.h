@@ -16,6 +16,7 @@
 #include "trocar/selector.h"
 #include "trocar/value.h"
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 struct Report;
@@ -236,3 +237,4 @@ std::vector<NamedValue> run(const Model& model, const std::vector<NamedValue>& i
                             const EngineOptions& engine);
 
 }  // namespace trocar
+#pragma GCC visibility pop

@@ -23,6 +23,7 @@
 //
 // compiled with `g++ -std=c++20 -shared -fPIC -I PREFIX/include`, linked with nothing: the process
 // that loads it has the library.
+#pragma GCC visibility push(default)
 namespace trocar {
 
 // Changes with every change of what tools are compiled against.
@@ -75,6 +76,7 @@ struct ToolChoice {
 ToolChoice parse_tool(std::string_view text);
 
 }  // namespace trocar
+#pragma GCC visibility pop
 
 // `Type`: a Tool that is made from ToolSettings.
 #define TROCAR_TOOL(Type, summary)                                                         \

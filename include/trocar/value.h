@@ -9,6 +9,7 @@
 
 #include "trocar/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 // Where a tensor's bytes are.
@@ -99,3 +100,4 @@ Type type_of(const Value& value);
 Value fit_optional(const Value& value, const Type& declared);
 
 }  // namespace trocar
+#pragma GCC visibility pop

@@ -7,6 +7,7 @@
 #include "trocar/model.h"
 #include "trocar/value.h"
 
+#pragma GCC visibility push(default)
 namespace trocar {
 
 // The constants of a model's graph under the names of their tensors, those that an op Constant
@@ -19,3 +20,4 @@ std::vector<NamedValue> weights(const Model& model);
 void set_weights(Model& model, std::span<const NamedValue> values);
 
 }  // namespace trocar
+#pragma GCC visibility pop

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "campaign/measures.h"
 #include "util/text.h"
 
 namespace trocar::campaign {
@@ -64,10 +65,19 @@ Section sample_section(const CampaignHeader& header, const Tally& tally,
          faults > 0 ? Cell(faults) : Cell::unavailable("the faults were listed, not drawn"),
          Show::count,
          tally.strata.size() > 1 ? fmt::format("in {} strata", tally.strata.size()) : ""});
-    section.scalars.push_back({"trials", "Trials (n)", n, Show::count, ""});
+    section.scalars.push_back({"trials", "Trials (n)", n, Show::count,
+                               tally.extent.left_out > 0
+                                   ? fmt::format("{} more are left out", tally.extent.left_out)
+                                   : ""});
     section.scalars.push_back({"inputs", "Inputs", tally.inputs, Show::count, ""});
     section.scalars.push_back(
         {"results", "Results", tally.total(Count::results), Show::count, "trials × inputs each"});
+    section.scalars.push_back(
+        {"decision", "Decision",
+         tally.decision_meaning.empty()
+             ? "first choice along the last axis of the first output (of an older trocar)"
+             : tally.decision_meaning,
+         Show::plain, ""});
     section.scalars.push_back({"seed", "Seed", header.seed, Show::plain, ""});
     section.scalars.push_back(
         {"interval", "Intervals", method_text(tally, options), Show::plain, ""});
@@ -77,20 +87,29 @@ Section sample_section(const CampaignHeader& header, const Tally& tally,
 std::vector<std::string> claims(const Tally& tally, const InjectReportOptions& options) {
     std::vector<std::string> all;
     if (tally.trials.empty()) {
-        return {"What may be claimed: nothing yet, there are no results."};
+        return {tally.extent.left_out > 0
+                    ? "What may be claimed: nothing yet, no block of trials is complete."
+                    : "What may be claimed: nothing yet, there are no results."};
     }
-    const auto faults = all_faults(tally);
-    const auto sdc = rate(tally, everything(tally), Count::sdc, Count::results, options);
-    if (faults > 0 && tally.trials.size() == faults) {
+    const bool decided = has_sdc(tally);
+    const auto which =
+        decided ? sdc_title(tally) + " rate" : std::string("rate of changed outputs");
+    const auto sdc = rate(tally, everything(tally), decided ? Count::sdc : Count::benign,
+                          Count::results, options);
+    if (!decided) {
         all.push_back(
-            fmt::format("What may be claimed: every fault was tried; the SDC-1 rate is "
-                        "{:.4g} %, exactly, for these inputs.",
-                        100 * sdc.rate));
+            fmt::format("There is no SDC rate: the decision is {}.", tally.decision_meaning));
+    }
+    if (std::isinf(sdc.effective)) {
+        all.push_back(
+            fmt::format("What may be claimed: every fault was tried; the {} is {:.4g} %, exactly, "
+                        "for these inputs.",
+                        which, 100 * sdc.rate));
     } else {
         all.push_back(fmt::format(
-            "What may be claimed: the SDC-1 rate of all faults is {:.4g} %, between {:.4g} and "
-            "{:.4g} % with {:g} % confidence.",
-            100 * sdc.rate, 100 * sdc.interval.low, 100 * sdc.interval.high,
+            "What may be claimed: the {} of all faults is {:.4g} %, between {:.4g} and {:.4g} % "
+            "with {:g} % confidence.",
+            which, 100 * sdc.rate, 100 * sdc.interval.low, 100 * sdc.interval.high,
             100 * options.confidence));
     }
     all.push_back(fmt::format(

@@ -57,7 +57,7 @@ std::string campaign_schema() {
     "model": {"type": "string", "description": "Model file, from the folder of this file"},
     "engine": {"type": "string", "description": "NAME[:PATH][,KEY=VALUE...]"},
     "threads": {"type": "integer", "minimum": 0, "maximum": 4096, "default": 0},
-    "view": {"enum": ["source", "deployed"], "default": "deployed"},
+    "view": {"enum": ["auto", "source", "deployed"], "default": "auto"},
     "seed": {"$ref": "#/$defs/natural"},
     "data": {
       "oneOf": [
@@ -128,6 +128,7 @@ std::string campaign_schema() {
         }
       ]
     },
+    "confidence": {"$ref": "#/$defs/share", "default": 0.95, "description": "Confidence of the intervals of the campaign"},
     "stratify": {"oneOf": [{"enum": ["layer", "bit", "target"]},
                            {"type": "array", "items": {"enum": ["layer", "bit", "target"]}}]},
     "allocation": {"enum": ["proportional", "equal", "data-aware"], "default": "proportional"},
@@ -158,6 +159,9 @@ std::string campaign_schema() {
         "margin": {"type": "number", "minimum": 0, "default": 0}
       }
     },
+    "decision": {"type": "string", "default": "auto",
+                 "pattern": "^(auto|none|(scores|equal)(:.*)?|topk:[0-9]+(:.*)?|error:[0-9.eE+-]+(:.*)?)$",
+                 "description": "What counts as SDC: scores[:OUTPUT[:AXIS]], equal[:OUTPUT], topk:K[:OUTPUT], error:LIMIT[:OUTPUT], none, auto"},
     "postprocess": {"type": "string", "description": "Command that makes of outputs what decisions are taken from"},
     "metric": {"type": "string", "description": "Command that measures a faulty output"},
     "answer_limit": {"type": "number", "exclusiveMinimum": 0, "description": "Seconds that these commands may take for an answer"},

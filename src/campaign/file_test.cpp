@@ -2,9 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "campaign/words.h"
 #include "trocar/campaign_file.h"
 #include "trocar/error.h"
@@ -129,6 +130,12 @@ TEST(CampaignFiles, OfTheSameCampaignHaveTheSameText) {
     EXPECT_NE(canonical_text(a), canonical_text(parse("seed: 4\nmodel: a\ntrials: 100\n")));
     EXPECT_NE(canonical_text(a),
               canonical_text(parse("seed: 3\ntrials: 100\nfaults:\n- bits: 29\n")));
+    // Stores of campaigns without a decision compare this text.
+    EXPECT_THAT(canonical_text(a), ::testing::Not(HasSubstr("decision")));
+    EXPECT_EQ(canonical_text(parse("model: a\ndecision: auto\n")),
+              canonical_text(parse("model: a\n")));
+    EXPECT_THAT(canonical_text(parse("model: a\ndecision: topk:05:logits\n")),
+                HasSubstr("\ndecision: \"topk:5:logits\"\n"));
 }
 
 TEST(CampaignFiles, SayWhereTheyAreWrong) {
@@ -170,6 +177,22 @@ TEST(CampaignFiles, DoNotContradictThemselves) {
     EXPECT_THAT(refusal("data: d\ninputs: {fill: random}\n"), HasSubstr("not from both"));
     EXPECT_THAT(refusal("only_correct: true\n"), HasSubstr("needs data"));
     EXPECT_THAT(refusal("trials: exhaustive\nfaults_per_trial: 2\n"), HasSubstr("one fault per"));
+    EXPECT_THAT(refusal("trials: {margin: 0}\n"), HasSubstr("a margin lies between 0 and 1"));
+    EXPECT_THAT(refusal("confidence: 1\n"), HasSubstr("a confidence lies between 0 and 1"));
+    EXPECT_THAT(refusal("stop_at: 0\n"), HasSubstr("the half-width to stop at"));
+}
+
+TEST(CampaignFiles, HaveAConfidenceOfAllIntervals) {
+    const auto file = parse("model: m\nconfidence: 99 %\ntrials: 300\naudit: 1\n");
+    EXPECT_DOUBLE_EQ(file.confidence, 0.99);
+    EXPECT_DOUBLE_EQ(file.audit, 1);
+    EXPECT_DOUBLE_EQ(parse(campaign_text(file)).confidence, 0.99);
+    // It changes no result.
+    EXPECT_EQ(canonical_text(file), canonical_text(parse("model: m\ntrials: 300\n")));
+    EXPECT_DOUBLE_EQ(
+        parse(campaign_text(parse("model: m\ntrials: {margin: 0.1, confidence: 0.9}\n")))
+            .confidence,
+        0.9);
 }
 
 TEST(CampaignFiles, AreReadWithTheFilesTheyName) {
@@ -204,12 +227,12 @@ TEST(CampaignFiles, OfTheDocumentationAreRight) {
 
 // The keys of the schema and of the reader are the same.
 TEST(CampaignFiles, HaveASchema) {
-    const auto schema = nlohmann::json::parse(campaign_schema());
+    const auto schema = Json::parse_or_throw(campaign_schema());
     const auto known = [](const std::string& before, const std::string& key) {
         const auto said = refusal(before + key + ": {}\n");
         return said.find("there is no key") == std::string::npos;
     };
-    const auto check = [&](const nlohmann::json& object, const std::string& before,
+    const auto check = [&](const Json& object, const std::string& before,
                            const std::string& indent) {
         for (const auto& [key, value] : object.at("properties").items()) {
             EXPECT_TRUE(known(before, indent + key)) << before << key;

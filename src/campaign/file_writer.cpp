@@ -229,6 +229,9 @@ void put_measures(Lines& lines, const CampaignFile& campaign, bool everything) {
     lines.put("ranges", word(range_words, campaign.ranges));
     lines.put("margin", campaign.range_margin);
     lines.close();
+    if (campaign.decision.kind != Decision::Kind::automatic) {
+        lines.put_text("decision", text(campaign.decision));
+    }
     lines.put_text("postprocess", campaign.postprocess);
     lines.put_text("metric", campaign.metric);
     if (campaign.answer_limit) {
@@ -254,6 +257,9 @@ void put_work(Lines& lines, const CampaignFile& campaign) {
     lines.put("memory", campaign.memory);
     lines.put("workers", static_cast<std::uint64_t>(campaign.workers));
     lines.put("audit", campaign.audit);
+    if (!campaign.margin) {
+        lines.put("confidence", campaign.confidence);
+    }
     lines.put("isolate", campaign.isolate);
     lines.put_text("store", campaign.store);
 }
@@ -265,7 +271,9 @@ std::string written(const CampaignFile& campaign, bool everything) {
         lines.put_text("engine", campaign.engine);
         lines.put("threads", static_cast<std::uint64_t>(campaign.threads));
     }
-    lines.put("view", std::string(campaign.view == View::source ? "source" : "deployed"));
+    lines.put("view", std::string(!campaign.view                  ? "auto"
+                                  : campaign.view == View::source ? "source"
+                                                                  : "deployed"));
     if (campaign.seed || !everything) {
         lines.put("seed", campaign.seed.value_or(0));
     }

@@ -36,7 +36,8 @@ std::optional<Outcome> parse_outcome(std::string_view text) {
 
 bool TrialResult::operator==(const TrialResult& other) const {
     return trial == other.trial && input == other.input && outcome == other.outcome &&
-           golden_top == other.golden_top && faulty_top == other.faulty_top && sdc1 == other.sdc1 &&
+           golden_top == other.golden_top && faulty_top == other.faulty_top &&
+           positions == other.positions && changed == other.changed && sdc1 == other.sdc1 &&
            sdc5 == other.sdc5 && sdc10 == other.sdc10 && sdc20 == other.sdc20 &&
            golden_correct == other.golden_correct && faulty_correct == other.faulty_correct &&
            detected == other.detected && same(max_abs, other.max_abs) &&

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "campaign/measures.h"
 #include "campaign/tally.h"
 #include "util/display.h"
 #include "util/svg.h"
@@ -57,7 +58,7 @@ void empty_cell(Svg& svg, double x, double y, double w, double h, std::string_vi
     svg.line(x + 3, y + h - 4, x + w - 4, y + 3, "#c5cad0");
 }
 
-void colour_bar(Svg& svg, double x, double y, double most) {
+void colour_bar(Svg& svg, double x, double y, double most, const std::string& what) {
     constexpr int steps = 50;
     constexpr double width = 4;
     for (int i = 0; i < steps; ++i) {
@@ -67,7 +68,7 @@ void colour_bar(Svg& svg, double x, double y, double most) {
         svg.text(x + at * steps * width, y + 26, share_text(at * most),
                  "text-anchor=\"middle\" fill=\"#667\" font-size=\"11\"");
     }
-    svg.text(x + steps * width + 24, y + 10, "SDC-1 rate", "fill=\"#445\" font-size=\"11\"");
+    svg.text(x + steps * width + 24, y + 10, what, "fill=\"#445\" font-size=\"11\"");
     empty_cell(svg, x + steps * width + 110, y - 2, 22, 16, "");
     svg.text(x + steps * width + 138, y + 10, "nothing tried", "fill=\"#445\" font-size=\"11\"");
 }
@@ -99,7 +100,7 @@ std::string layers_and_bits(const CampaignStore& store, const Tally& tally,
     const double width = std::max(label_width + w * static_cast<double>(highest + 1) + 30, 700.0);
     Svg svg(width, top + h * static_cast<double>(layers.size()) + 30, "SDC rate by layer and bit");
     head(svg, "Rate of silent data corruption by layer and bit", subtitle(store, tally));
-    colour_bar(svg, label_width, 64, most);
+    colour_bar(svg, label_width, 64, most, sdc_title(tally) + " rate");
     const auto x_of = [&](std::int64_t bit) {
         return label_width + w * static_cast<double>(highest - bit);
     };
@@ -252,10 +253,12 @@ std::vector<Plot> inject_plots(const CampaignStore& store, const InjectReportOpt
         return plots;
     }
     const auto has_bit = [](const TrialTally& trial) { return trial.bit >= 0; };
-    if (std::any_of(all.trials.begin(), all.trials.end(), has_bit)) {
+    if (has_sdc(all) && std::any_of(all.trials.begin(), all.trials.end(), has_bit)) {
         plots.push_back({"layers_and_bits", layers_and_bits(store, all, options)});
     }
-    plots.push_back({"layers", layer_bars(store, all, options)});
+    if (has_sdc(all)) {
+        plots.push_back({"layers", layer_bars(store, all, options)});
+    }
     if (const auto groups = by_rate(all); !groups.empty()) {
         plots.push_back({"accuracy", accuracy_by_rate(store, all, groups, options)});
     }

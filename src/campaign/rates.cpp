@@ -6,7 +6,6 @@
 #include <map>
 
 #include "campaign/tally.h"
-#include "util/score_interval.h"
 
 namespace trocar::campaign {
 
@@ -75,9 +74,9 @@ Cluster sum(const std::vector<Cluster>& clusters) {
     return total;
 }
 
-RateEstimate simple(const Part& part, const InjectReportOptions& options) {
+RateEstimate simple(const Part& part, bool finite, const InjectReportOptions& options) {
     const auto [trials, events] = sum(part.clusters);
-    const auto population = part.whole && part.population > 0 && trials == part.drawn
+    const auto population = finite && part.whole && part.population > 0 && trials == part.drawn
                                 ? std::optional(part.population)
                                 : std::nullopt;
     RateEstimate estimate;
@@ -90,46 +89,26 @@ RateEstimate simple(const Part& part, const InjectReportOptions& options) {
     return estimate;
 }
 
-// Strata in which clusters were drawn: their variances, each from between its clusters, add up.
-// `untried`: faults of strata without trials, which may do anything.
-RateEstimate stratified_clusters(const std::vector<Part>& parts, std::uint64_t untried,
-                                 const InjectReportOptions& options) {
-    double population = 0;
-    for (const auto& part : parts) {
-        population += static_cast<double>(part.population);
+void append(ClusterStratum& stratum, const Part& part) {
+    for (std::size_t i = 0; i < part.clusters.size(); ++i) {
+        stratum.clusters.push_back({part.clusters[i], part.weight * part.weights[i]});
     }
-    double variance = 0;
-    double smoothed = 0;
-    RateEstimate estimate;
-    for (const auto& part : parts) {
-        const auto one = clustered_rate(part.clusters, options.confidence, part.population);
-        const double share = static_cast<double>(part.population) / population;
-        // A stratum without events is not known to have none.
-        const double likely = std::isinf(one.effective)
-                                  ? one.rate
-                                  : (one.rate * one.effective + 0.5) / (one.effective + 1);
-        estimate.rate += share * one.rate;
-        smoothed += share * likely;
-        variance += share * share * likely * (1 - likely) / one.effective;
-    }
-    estimate.effective = variance > 0 ? smoothed * (1 - smoothed) / variance
-                                      : std::numeric_limits<double>::infinity();
-    const double tried = population / (population + static_cast<double>(untried));
-    const auto interval =
-        score_interval(estimate.rate, estimate.effective, two_sided(options.confidence));
-    estimate.interval = {interval.low * tried, interval.high * tried + (1 - tried)};
-    return estimate;
 }
 
-// Trials that stand for different numbers of faults.
-RateEstimate weighted(const std::vector<Part>& parts, const InjectReportOptions& options) {
-    std::vector<WeightedCluster> clusters;
+// Strata in which clusters were drawn. `untried`: faults of strata without trials, which may do
+// anything.
+RateEstimate stratified(const std::vector<Part>& parts, std::uint64_t untried, bool finite,
+                        const InjectReportOptions& options) {
+    std::vector<ClusterStratum> strata;
     for (const auto& part : parts) {
-        for (std::size_t i = 0; i < part.clusters.size(); ++i) {
-            clusters.push_back({part.clusters[i], part.weight * part.weights[i]});
-        }
+        auto& stratum = strata.emplace_back();
+        append(stratum, part);
+        stratum.population = part.population;
+        stratum.replaced = !finite || own_weights({part});
     }
-    return weighted_clustered_rate(clusters, options.confidence);
+    auto& rest = strata.emplace_back();
+    rest.population = untried;
+    return design_rate(strata, options.confidence);
 }
 
 Part joined(const std::vector<Part>& parts) {
@@ -157,6 +136,14 @@ std::uint64_t untried_faults(const Tally& tally) {
 
 }  // namespace
 
+bool is_exact(const Tally& tally, const Group& group) {
+    return tally.finite && !group.empty() &&
+           std::all_of(group.begin(), group.end(), [&](const TrialTally* trial) {
+               return trial->stratum < tally.strata.size() && trial->weight == 1 &&
+                      tally.strata[trial->stratum].population == tally.drawn.at(trial->stratum);
+           });
+}
+
 RateEstimate rate(const Tally& tally, const Group& group, Count what, Count of,
                   const InjectReportOptions& options) {
     const auto parts = group.empty() ? std::vector<Part>{} : parts_of(tally, group, what, of);
@@ -165,31 +152,28 @@ RateEstimate rate(const Tally& tally, const Group& group, Count what, Count of,
         none.rate = std::numeric_limits<double>::quiet_NaN();
         return none;
     }
+    const auto untried = group.size() == tally.trials.size() ? untried_faults(tally) : 0;
     // Shares of a part of the results (of those that are harmful, say) are known from that many.
     const bool of_all = of == Count::results;
-    if (of_all && parts.size() > 1 && strata_known(parts) && !own_weights(parts)) {
-        const auto untried = group.size() == tally.trials.size() ? untried_faults(tally) : 0;
-        if (!one_each(parts)) {
-            return stratified_clusters(parts, untried, options);
-        }
-        std::vector<SampledStratum> strata;
-        for (const auto& part : parts) {
-            const auto [trials, events] = sum(part.clusters);
-            strata.push_back({part.population, trials, events});
-        }
-        strata.push_back({untried, 0, 0});
-        return stratified_rate(strata, options.confidence);
-    }
-    if (!equal_weights(parts)) {
-        return weighted(parts, options);
+    if (of_all && strata_known(parts) &&
+        (parts.size() > 1 || untried > 0 || own_weights(parts) || !one_each(parts))) {
+        return stratified(parts, untried, tally.finite, options);
     }
     const auto part = parts.size() == 1 ? parts[0] : joined(parts);
-    if (one_each(parts)) {
-        return simple(part, options);
+    const bool all_tried = untried == 0 && is_exact(tally, group);
+    if (one_each(parts) && equal_weights(parts) && !all_tried) {
+        return simple(part, of_all && tally.finite, options);
     }
-    const bool finite = of_all && part.whole && part.population > 0;
-    return clustered_rate(part.clusters, options.confidence,
-                          finite ? std::optional(part.population) : std::nullopt);
+    ClusterStratum all;
+    for (const auto& one : parts) {
+        append(all, one);
+    }
+    auto estimate = design_rate(std::span(&all, 1), options.confidence);
+    if (all_tried && !std::isnan(estimate.rate)) {
+        estimate.interval = {estimate.rate, estimate.rate};
+        estimate.effective = std::numeric_limits<double>::infinity();
+    }
+    return estimate;
 }
 
 std::optional<std::uint64_t> population(const Tally& tally, const Group& group) {
@@ -213,20 +197,26 @@ bool clustered(const Group& group) {
 
 std::string method_text(const Tally& tally, const InjectReportOptions& options) {
     const auto all = everything(tally);
-    const bool wilson = options.method == InjectReportOptions::Method::wilson;
-    auto text = fmt::format("{}, {:g} % confidence", wilson ? "Wilson" : "Clopper–Pearson",
-                            100 * options.confidence);
+    if (is_exact(tally, all) && untried_faults(tally) == 0) {
+        return "none: every fault was tried, and the rates are exact";
+    }
     const bool strata = tally.strata.size() > 1;
     const bool clusters = clustered(all);
-    if (strata || clusters) {
-        text +=
-            fmt::format("; {}{}{}{}", strata ? "strata weighted by their populations" : "",
-                        strata && clusters ? ", " : "",
-                        clusters ? "variance between faults, whose inputs are not independent" : "",
-                        wilson ? "" : " (there Wilson with as many trials as say the same)");
-    }
     const bool weights = std::any_of(all.begin(), all.end(),
                                      [](const TrialTally* trial) { return trial->weight != 1; });
+    const bool wilson =
+        options.method == InjectReportOptions::Method::wilson && !strata && !clusters && !weights;
+    auto text = fmt::format("{}, {:g} % confidence", wilson ? "Wilson" : "Clopper–Pearson",
+                            100 * options.confidence);
+    if (strata || clusters || weights) {
+        text += ", with the number of trials that the variance is worth (Korn–Graubard)";
+    }
+    if (strata || clusters) {
+        text += fmt::format(
+            "; {}{}{}", strata ? "strata weighted by their populations" : "",
+            strata && clusters ? ", " : "",
+            clusters ? "variance between faults, whose inputs are not independent" : "");
+    }
     if (weights) {
         text +=
             "; trials weighted by the inverse of their chances, for they were drawn with unequal "

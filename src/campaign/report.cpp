@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "campaign/claims.h"
+#include "campaign/measures.h"
 #include "campaign/tally.h"
 #include "trocar/error.h"
 #include "util/text.h"
@@ -15,39 +15,15 @@ namespace {
 
 using namespace campaign;
 
-struct Measure {
-    const char* key;
-    const char* title;
-    Count what;
-    const char* meaning;
-};
-
-// What is counted, from bad to good, and what each means.
-constexpr std::array<Measure, 10> measures{{
-    {"crash", "Crash", Count::crash, "the process that ran the engine died of a signal"},
-    {"hang", "Hang", Count::hang, "the run did not end within the time limit"},
-    {"failed", "Failed", Count::failed, "the engine refused to go on"},
-    {"due", "DUE", Count::due,
-     "detected unrecoverable error: NaN or infinity, where the golden run has a number, in a "
-     "monitored tensor"},
-    {"sdc", "SDC-1", Count::sdc,
-     "silent data corruption: the first choice along the last axis of the first output is another "
-     "than in the golden run"},
-    {"benign", "Benign", Count::benign, "other bits in the output, the same first choice"},
-    {"masked", "Masked", Count::masked, "the golden output bit for bit"},
-    {"sdc5", "SDC-5", Count::sdc5, "the faulty first choice is not among the golden first five"},
-    {"sdc10", "SDC-10 %", Count::sdc10,
-     "the score of the golden first choice is off by more than 10 %"},
-    {"sdc20", "SDC-20 %", Count::sdc20, "… by more than 20 %"},
-}};
-
 Cell number(double value, const char* why) {
     return std::isnan(value) ? Cell::unavailable(why) : Cell(value);
 }
 
 void add_rate(std::vector<Cell>& cells, const RateEstimate& estimate, const char* why) {
-    const bool none = std::isnan(estimate.rate);
+    const bool exact = std::isinf(estimate.effective);
+    const bool none = std::isnan(estimate.rate) || exact;
     cells.push_back(number(estimate.rate, why));
+    why = exact ? "every fault was tried" : why;
     cells.push_back(none ? Cell::unavailable(why) : Cell(estimate.interval.low));
     cells.push_back(none ? Cell::unavailable(why) : Cell(estimate.interval.high));
 }
@@ -86,7 +62,7 @@ Table outcome_table(const Tally& tally, const InjectReportOptions& options) {
     table.columns.push_back({.key = "meaning", .title = "Meaning", .hidden = true});
     const auto all = everything(tally);
     const auto results = tally.total(Count::results);
-    for (const auto& measure : measures) {
+    for (const auto& measure : measures_of(tally)) {
         const auto count = tally.total(measure.what);
         Row row;
         row.cells = {Cell(measure.title), Cell(count)};
@@ -101,21 +77,25 @@ Table outcome_table(const Tally& tally, const InjectReportOptions& options) {
     }
     table.note =
         "A result is one input run with the faults of one trial. Its outcome is the first "
-        "of Crash to Masked that holds; SDC-5 to SDC-20 % are counted besides.";
+        "of Crash to Masked that holds";
+    table.note += tally.decision.kind == Decision::Kind::scores
+                      ? "; SDC-5 to SDC-20 % are counted besides."
+                      : ".";
     return table;
 }
 
-Section definitions() {
+Section definitions(const Tally& tally) {
     Section section{"definitions", "Definitions", {}};
-    for (const auto& measure : measures) {
+    for (const auto& measure : measures_of(tally)) {
         section.scalars.push_back({measure.key, measure.title, measure.meaning, Show::plain, ""});
     }
     return section;
 }
 
 std::string range_text(const RateEstimate& estimate, double confidence) {
-    return std::isnan(estimate.rate)
-               ? std::string()
+    return std::isnan(estimate.rate) ? std::string()
+           : std::isinf(estimate.effective)
+               ? std::string("exact: every fault was tried")
                : fmt::format("{:.2f} to {:.2f} % at {:g} % confidence", 100 * estimate.interval.low,
                              100 * estimate.interval.high, 100 * confidence);
 }
@@ -130,7 +110,10 @@ Section accuracy_section(const Tally& tally, const InjectReportOptions& options)
                                    range_text(estimate, options.confidence)});
         return estimate.rate;
     };
-    const char* unlabelled = "the data has no labels";
+    const char* unlabelled =
+        has_positions(tally) || tally.decision.kind == Decision::Kind::error || !has_sdc(tally)
+            ? "the decision gives no class for each input to compare a label with"
+            : "the data has no labels";
     const double golden = add("golden_accuracy", "Golden accuracy", Count::golden_correct,
                               Count::labelled, unlabelled);
     section.scalars.back().note.clear();  // known, not estimated
@@ -138,20 +121,35 @@ Section accuracy_section(const Tally& tally, const InjectReportOptions& options)
                               Count::labelled, unlabelled);
     section.scalars.push_back({"accuracy_loss", "Lost", number(golden - faulty, unlabelled),
                                Show::percent, "of all labelled results"});
-    const bool monitored =
-        tally.total(Count::harmful_detected) + tally.total(Count::false_alarms) > 0;
-    if (!monitored) {
+    if (!tally.monitored) {
         section.scalars.push_back({"detection_rate", "Detected",
-                                   Cell::unavailable("no monitor saw a value out of its range"),
-                                   Show::percent, ""});
+                                   Cell::unavailable("ranges were not monitored"), Show::percent,
+                                   ""});
         return section;
     }
     add("detection_rate", "Detected", Count::harmful_detected, Count::harmful,
         "no result is harmful");
-    section.scalars.back().note = "of Crash to SDC-1: " + section.scalars.back().note;
+    section.scalars.back().note =
+        fmt::format("of Crash to {}: ", has_sdc(tally) ? sdc_title(tally) : "DUE") +
+        section.scalars.back().note;
     add("false_alarm_rate", "False alarms", Count::false_alarms, Count::harmless,
         "no result is benign or masked");
-    section.scalars.back().note = "of Benign and Masked: " + section.scalars.back().note;
+    section.scalars.back().note =
+        (has_sdc(tally) ? "of Benign and Masked: " : "of Changed and Masked: ") +
+        section.scalars.back().note;
+    return section;
+}
+
+// Positions that were decided, in tokens, pixels or boxes, and how many of them otherwise.
+Section positions_section(const Tally& tally, const InjectReportOptions& options) {
+    Section section{"positions", "Positions", {}};
+    section.scalars.push_back({"positions", "Decided", tally.total(Count::positions), Show::count,
+                               "in all results that have outputs"});
+    section.scalars.push_back(
+        {"changed", "Decided otherwise", tally.total(Count::changed), Show::count, ""});
+    const auto estimate = rate(tally, everything(tally), Count::changed, Count::positions, options);
+    section.scalars.push_back({"changed_rate", "Share", number(estimate.rate, "no positions"),
+                               Show::percent, range_text(estimate, options.confidence)});
     return section;
 }
 
@@ -166,14 +164,28 @@ Table group_table(const Tally& tally, const std::string& key, const std::vector<
                      {.key = "faults", .title = "Faults", .show = Show::count},
                      {.key = "population", .title = "of", .show = Show::compact, .optional = 3},
                      {.key = "results", .title = "Results", .show = Show::count, .optional = 4}};
-    for (auto& column : rate_columns("sdc", "SDC-1")) {
-        table.columns.push_back(std::move(column));
+    struct Shown {
+        const char* key;
+        std::string title;
+        Count what;
+        Count of;
+        int optional;
+    };
+    std::vector<Shown> shown;
+    if (has_sdc(tally)) {
+        shown.push_back({"sdc", sdc_title(tally), Count::sdc, Count::results, 0});
+    } else {
+        shown.push_back({"benign", "Changed", Count::benign, Count::results, 0});
     }
-    for (auto& column : rate_columns("due", "DUE", 1)) {
-        table.columns.push_back(std::move(column));
+    if (has_positions(tally)) {
+        shown.push_back({"changed", "Positions", Count::changed, Count::positions, 1});
     }
-    for (auto& column : rate_columns("masked", "Masked", 2)) {
-        table.columns.push_back(std::move(column));
+    shown.push_back({"due", "DUE", Count::due, Count::results, 1});
+    shown.push_back({"masked", "Masked", Count::masked, Count::results, 2});
+    for (const auto& one : shown) {
+        for (auto& column : rate_columns(one.key, one.title, one.optional)) {
+            table.columns.push_back(std::move(column));
+        }
     }
     for (const auto& [name, group, place] : groups) {
         Row row;
@@ -182,8 +194,8 @@ Table group_table(const Tally& tally, const std::string& key, const std::vector<
             Cell(name), Cell(std::uint64_t{group.size()}),
             drawn_from ? Cell(*drawn_from) : Cell::unavailable("not a stratum of the campaign"),
             Cell(total(group, Count::results))};
-        for (const auto what : {Count::sdc, Count::due, Count::masked}) {
-            add_rate(row.cells, rate(tally, group, what, Count::results, options), "no results");
+        for (const auto& one : shown) {
+            add_rate(row.cells, rate(tally, group, one.what, one.of, options), "no results");
         }
         table.rows.push_back(std::move(row));
     }
@@ -209,8 +221,9 @@ Table metric_table(const Tally& tally, const std::string& key, const std::vector
     for (const auto& [name, group, place] : groups) {
         for (const auto& [metric, sums] : tally.metrics) {
             const auto estimate = mean(tally, group, metric, options);
-            const bool several = std::isfinite(estimate.interval.low);
-            const char* why = "one trial says nothing of others";
+            const bool all = is_exact(tally, group);
+            const bool several = std::isfinite(estimate.interval.low) && !all;
+            const char* why = all ? "every fault was tried" : "one trial says nothing of others";
             Row row;
             if (!key.empty()) {
                 row.cells.emplace_back(name);
@@ -234,7 +247,8 @@ Table worst_table(const CampaignStore& store, const Tally& tally, std::size_t mo
     auto trials = everything(tally);
     std::erase_if(trials, [](const TrialTally* trial) { return (*trial)[Count::harmful] == 0; });
     const auto share = [](const TrialTally* trial) {
-        return static_cast<double>((*trial)[Count::harmful]) / (*trial)[Count::results];
+        return static_cast<double>((*trial)[Count::harmful]) /
+               static_cast<double>((*trial)[Count::results]);
     };
     const auto worse = [&](const TrialTally* a, const TrialTally* b) {
         const auto rank = [&](const TrialTally* t) {
@@ -255,8 +269,11 @@ Table worst_table(const CampaignStore& store, const Tally& tally, std::size_t mo
                      {.key = "hang", .title = "Hang", .show = Show::count, .optional = 2},
                      {.key = "failed", .title = "Failed", .show = Show::count, .optional = 2},
                      {.key = "due", .title = "DUE", .show = Show::count, .optional = 1},
-                     {.key = "sdc", .title = "SDC-1", .show = Show::count, .optional = 1},
+                     {.key = "sdc", .title = sdc_title(tally), .show = Show::count, .optional = 1},
                      {.key = "max_abs", .title = "Max abs", .optional = 3}};
+    if (!has_sdc(tally)) {
+        std::erase_if(table.columns, [](const Column& column) { return column.key == "sdc"; });
+    }
     for (std::size_t i = 0; i < most; ++i) {
         const auto& trial = *trials[i];
         const auto fault = store.fault(trial.trial);
@@ -265,8 +282,11 @@ Table worst_table(const CampaignStore& store, const Tally& tally, std::size_t mo
             {.cells = {Cell(trial.trial),
                        fault ? Cell(fault->text) : Cell::unavailable("not in the store"),
                        count(Count::harmful), count(Count::results), count(Count::crash),
-                       count(Count::hang), count(Count::failed), count(Count::due),
-                       count(Count::sdc), Cell(double{trial.max_abs})}});
+                       count(Count::hang), count(Count::failed), count(Count::due)}});
+        if (has_sdc(tally)) {
+            table.rows.back().cells.push_back(count(Count::sdc));
+        }
+        table.rows.back().cells.emplace_back(double{trial.max_abs});
     }
     table.note = "`trocar inject replay STORE --fault TRIAL` runs one of them again";
     return table;
@@ -275,17 +295,17 @@ Table worst_table(const CampaignStore& store, const Tally& tally, std::size_t mo
 Section work_section(const CampaignStore& store) {
     Section section{"work", "Work", {}};
     double seconds = 0;
-    std::uint64_t trials = 0;
+    std::uint64_t results = 0;
     const auto runs = store.runs();
     for (const auto& run : runs) {
         seconds += run.seconds;
-        trials += run.trials;
+        results += run.results;
     }
     section.scalars.push_back(
         {"sessions", "Sessions", std::uint64_t{runs.size()}, Show::count, ""});
     section.scalars.push_back(
         {"seconds", "Time", seconds, Show::seconds,
-         seconds > 0 ? fmt::format("{:.4g} trials/s", static_cast<double>(trials) / seconds) : ""});
+         seconds > 0 ? fmt::format("{:.4g} runs/s", static_cast<double>(results) / seconds) : ""});
     const auto audits = store.audits();
     const auto differences = std::count_if(audits.begin(), audits.end(),
                                            [](const AuditRecord& audit) { return !audit.same; });
@@ -308,6 +328,9 @@ std::vector<Scalar> context_of(const CampaignStore& store) {
     add("data", "Data", header.data.empty() ? Cell::unavailable("no data") : Cell(header.data));
     add("engine", "Engine", fmt::format("{} {}", header.engine, header.engine_version));
     add("view", "View", header.view);
+    if (!header.decision.empty()) {
+        add("decision", "Decision", header.decision);
+    }
     add("threads", "Threads", header.threads);
     add("seed", "Seed", header.seed);
     for (const auto& [key, value] : header.context) {
@@ -335,15 +358,31 @@ void check(const InjectReportOptions& options) {
 }
 
 void add_warnings(Report& report, const CampaignStore& store, const Tally& tally) {
-    if (store.header().finished.empty()) {
-        std::uint64_t planned = 0;
-        for (const auto& stratum : tally.strata) {
-            planned += stratum.planned;
-        }
+    const auto& extent = tally.extent;
+    const auto counting = [&] {
+        return fmt::format("{} of {} trials", tally.trials.size(), extent.planned);
+    };
+    if (extent.reached) {
+        report.notes.push_back(
+            fmt::format("The campaign stopped early, after {}: it reached its goal{}.", counting(),
+                        tally.goal > 0 ? fmt::format(", the SDC rate to ± {:g}", tally.goal) : ""));
+    } else if (!extent.complete) {
+        report.unfinished = true;
         report.warnings.push_back(
-            planned > 0 ? fmt::format("the campaign is not finished: {} of {} trials are there",
-                                      tally.trials.size(), planned)
-                        : "the campaign is not finished");
+            extent.planned == 0 ? "the campaign is not finished"
+            : tally.trials.empty()
+                ? fmt::format("the campaign is not finished: no block of its {} trials is complete",
+                              extent.planned)
+                : fmt::format("the campaign is not finished: rates are those of {}, the complete "
+                              "blocks",
+                              counting()));
+    }
+    if (extent.left_out > 0) {
+        report.warnings.push_back(fmt::format(
+            "{} left out of all rates: {} in blocks that are not complete, and say nothing of "
+            "other faults",
+            extent.left_out == 1 ? "1 trial is" : fmt::format("{} trials are", extent.left_out),
+            extent.left_out == 1 ? "it is" : "they are"));
     }
     for (const auto& audit : store.audits()) {
         if (!audit.same) {
@@ -357,17 +396,38 @@ void add_warnings(Report& report, const CampaignStore& store, const Tally& tally
 
 }  // namespace
 
+double campaign_confidence(const CampaignStore& store) {
+    const auto campaign = described(store.header());
+    return campaign ? campaign->confidence : InjectReportOptions{}.confidence;
+}
+
+RateEstimate sdc_rate(const CampaignStore& store, double confidence, std::uint64_t blocks) {
+    const auto all = tally(store, blocks);
+    InjectReportOptions options;
+    options.confidence = confidence;
+    return rate(all, everything(all), Count::sdc, Count::results, options);
+}
+
 Report inject_report(const CampaignStore& store, const InjectReportOptions& options) {
     check(options);
     const auto all = tally(store);
     Report report;
     report.tool = "inject report";
     report.context = context_of(store);
+    for (const auto& [key, value] : store.header().context) {
+        if (key == "whole_run") {
+            report.notes.push_back(value);
+        }
+    }
     report.sections.push_back(sample_section(store.header(), all, options));
     report.tables.push_back(outcome_table(all, options));
-    report.sections.push_back(definitions());
+    report.sections.push_back(definitions(all));
     report.sections.push_back(accuracy_section(all, options));
     report.order = {"sample", "outcomes", "definitions", "accuracy"};
+    if (has_positions(all)) {
+        report.sections.push_back(positions_section(all, options));
+        report.order.insert(report.order.begin() + 2, "positions");
+    }
     if (!all.metrics.empty()) {
         report.tables.push_back(metric_table(all, "", {{"", everything(all)}}, options));
         report.order.emplace_back("metrics");

@@ -51,6 +51,8 @@ void add(TrialTally& trial, const TrialResult& result) {
         count(Count::golden_correct, *result.golden_correct);
         count(Count::faulty_correct, result.faulty_correct.value_or(false));
     }
+    trial.counts[static_cast<std::size_t>(Count::positions)] += result.positions;
+    trial.counts[static_cast<std::size_t>(Count::changed)] += result.changed;
     if (result.max_abs > trial.max_abs) {
         trial.max_abs = static_cast<float>(result.max_abs);
     }
@@ -80,9 +82,13 @@ std::uint64_t Tally::total(Count what) const {
     return sum;
 }
 
-Tally tally(const CampaignStore& store) {
+Tally tally(const CampaignStore& store, std::uint64_t blocks) {
     Tally all;
     all.strata = store.strata();
+    if (!store.header().decision.empty()) {
+        all.decision = parse_decision(store.header().decision);
+        all.decision_meaning = store.header().decision_meaning;
+    }
     Names targets(all.targets);
     Names layers(all.layers);
     for (const auto& stratum : all.strata) {
@@ -120,6 +126,7 @@ Tally tally(const CampaignStore& store) {
             all.trials.insert(all.trials.begin() + static_cast<std::ptrdiff_t>(at), fresh);
         }
         add(all.trials[at], result);
+        all.most_positions = std::max(all.most_positions, result.positions);
         const auto measured = [&](const std::string& metric, double number) {
             if (std::isnan(number)) {
                 return;
@@ -139,6 +146,7 @@ Tally tally(const CampaignStore& store) {
         return true;
     });
     std::erase_if(all.trials, [](const TrialTally& trial) { return trial[Count::results] == 0; });
+    keep_whole_blocks(store, blocks, inputs.size(), all);
     for (const auto& trial : all.trials) {
         ++all.drawn[trial.stratum];
     }

@@ -3,12 +3,15 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "trocar/campaign_file.h"
 #include "trocar/campaign_report.h"
+#include "trocar/decision.h"
 #include "trocar/intervals.h"
 
 namespace trocar::campaign {
@@ -33,6 +36,8 @@ enum class Count {
     labelled,
     golden_correct,
     faulty_correct,
+    positions,  // that were decided
+    changed,    // of them
     size,
 };
 
@@ -46,9 +51,18 @@ struct TrialTally {
     std::int32_t bit = -1;
     float rate = 0;  // bit-error rate; NaN: none
     float max_abs = 0;
-    std::array<std::uint32_t, static_cast<std::size_t>(Count::size)> counts{};
+    std::array<std::uint64_t, static_cast<std::size_t>(Count::size)> counts{};
 
-    std::uint32_t operator[](Count what) const { return counts[static_cast<std::size_t>(what)]; }
+    std::uint64_t operator[](Count what) const { return counts[static_cast<std::size_t>(what)]; }
+};
+
+// How far the campaign is. Trials count by whole blocks, for these are samples of all faults; the
+// trials of others are left out.
+struct Extent {
+    std::uint64_t planned = 0;   // trials of the campaign
+    std::uint64_t left_out = 0;  // trials with results, in blocks that are not complete
+    bool complete = true;        // all that are planned are there
+    bool reached = false;        // … are not, for those that are there were enough
 };
 
 struct Tally {
@@ -58,6 +72,15 @@ struct Tally {
     std::vector<std::string> layers;
     std::map<std::uint32_t, std::uint64_t> drawn;  // trials by stratum
     std::uint64_t inputs = 0;                      // that some trial was run with
+    Decision decision{Decision::Kind::scores};
+    std::string decision_meaning;      // empty: of an older store
+    std::uint64_t most_positions = 0;  // that were decided in a result
+    Extent extent;
+    // Trials of a stratum were drawn without replacement, and run with all inputs: when all of them
+    // were tried, nothing is left to estimate.
+    bool finite = true;
+    bool monitored = true;  // ranges of tensors were watched
+    double goal = 0;        // ± of the SDC rate at which the campaign stops; 0: none
     // The user's metrics: by name, what each trial adds up to.
     struct Sum {
         std::uint64_t trial = 0;
@@ -69,7 +92,18 @@ struct Tally {
     std::uint64_t total(Count what) const;
 };
 
-Tally tally(const CampaignStore& store);
+// Of all blocks that are complete; of the first `blocks` of all at most.
+Tally tally(const CampaignStore& store,
+            std::uint64_t blocks = std::numeric_limits<std::uint64_t>::max());
+
+// Leaves the trials out of `tally` that are in other blocks, and says how far the campaign is.
+// `inputs`: those with results, where the store does not know how many there are.
+void keep_whole_blocks(const CampaignStore& store, std::uint64_t blocks, std::uint64_t inputs,
+                       Tally& tally);
+
+// The campaign as its store describes it; nothing where the store does not, or not in words that
+// this version knows.
+std::optional<CampaignFile> described(const CampaignHeader& header);
 
 // Some of the trials, for which rates are asked.
 using Group = std::vector<const TrialTally*>;
@@ -86,6 +120,9 @@ std::vector<Named> by_bit(const Tally& tally);
 
 // Faults there are to draw from in these strata; nothing where a part of a stratum is in the group.
 std::optional<std::uint64_t> population(const Tally& tally, const Group& group);
+
+// Was every fault tried that the group stands for? Then there is nothing to estimate.
+bool is_exact(const Tally& tally, const Group& group);
 
 // Share of `of` that are `what`, in the population that the group stands for.
 RateEstimate rate(const Tally& tally, const Group& group, Count what, Count of,

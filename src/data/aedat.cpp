@@ -48,13 +48,13 @@ std::size_t after_header(Bytes file, std::string_view where) {
 }
 
 // The header of the packet at `at`, checked against what remains of the file.
-struct Header {
+struct RecordingHeader {
     std::int64_t type = 0;
     std::uint64_t body = 0;  // bytes that follow
     EventPacket packet;
 };
 
-Header parse_header(Bytes file, std::size_t at, std::string_view where) {
+RecordingHeader parse_header(Bytes file, std::size_t at, std::string_view where) {
     const auto fail = [&](std::string_view what) {
         return Error(Fault::input, fmt::format("{}: the packet at byte {} {}", where, at, what),
                      "the recording was probably cut short: get it anew");
@@ -72,7 +72,7 @@ Header parse_header(Bytes file, std::size_t at, std::string_view where) {
     if (event_bytes <= 0 || capacity < 0 || events < 0 || events > capacity || overflow < 0) {
         throw fail("has a header that cannot be");
     }
-    Header header;
+    RecordingHeader header;
     header.type = word(file, at) & 0xffff;
     header.body = static_cast<std::uint64_t>(event_bytes) * static_cast<std::uint64_t>(capacity);
     if (header.body > file.size() - at - header_bytes) {

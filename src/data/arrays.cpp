@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -8,6 +7,7 @@
 #include "trocar/error.h"
 #include "trocar/format.h"
 #include "util/elements.h"
+#include "util/text.h"
 
 namespace trocar::data {
 
@@ -125,13 +125,12 @@ void distribute(Arrays& arrays, std::vector<NamedValue> values,
         for (const auto& value : others) {
             names.push_back(value.name);
         }
-        throw Error(
-            Fault::input,
-            others.empty() ? fmt::format("{} holds no samples", where)
-                           : fmt::format("{} holds {}, none of which is an input of the "
-                                         "model",
-                                         where, fmt::join(names, ", ")),
-            fmt::format("name the arrays after the inputs: {}", fmt::join(input_names, ", ")));
+        throw Error(Fault::input,
+                    others.empty() ? fmt::format("{} holds no samples", where)
+                                   : fmt::format("{} holds {}, none of which is an input of the "
+                                                 "model",
+                                                 where, join(names, ", ")),
+                    fmt::format("name the arrays after the inputs: {}", join(input_names, ", ")));
     }
     for (const auto& name : required) {
         if (std::ranges::count(arrays.inputs, name, &NamedValue::name) == 0) {

@@ -87,7 +87,7 @@ protected:
 
 const auto any_picture = [] { return model(DType::f32, {-1, -1, -1, -1}); };
 
-std::vector<float> floats(const Sample& sample) {
+std::vector<float> floats_of(const Sample& sample) {
     const auto values = sample.inputs.front().value.as<float>();
     return {values.begin(), values.end()};
 }
@@ -105,7 +105,7 @@ TEST_F(Data, LabelsStandInAFile) {
     EXPECT_EQ(0, data->sample(1).label);
     EXPECT_THAT(data->notes(), ElementsAre("1 picture without a label is left out"));
     EXPECT_EQ((Shape{1, 3, 1, 2}), data->sample(0).inputs.front().value.shape());
-    EXPECT_THAT(floats(data->sample(0)), ElementsAre(255, 1, 0, 2, 0, 3));
+    EXPECT_THAT(floats_of(data->sample(0)), ElementsAre(255, 1, 0, 2, 0, 3));
     EXPECT_THAT(data->description(), HasSubstr("2 pictures of"));
 }
 
@@ -195,7 +195,7 @@ TEST_F(Data, TheModelSaysLayoutAndChannels) {
     EXPECT_THAT(fault(model(DType::f32, {1, 3, 8, 9})), HasSubstr("| --prep resize=8x9"));
     EXPECT_THAT(fault(model(DType::f32, {8, 3, 1, 2})), HasSubstr("takes 8 samples at once"));
     write("a.png", gray_png);
-    EXPECT_THAT(floats(open(model(DType::f32, {1, 3, 2, 2}))->sample(0)),
+    EXPECT_THAT(floats_of(open(model(DType::f32, {1, 3, 2, 2}))->sample(0)),
                 ElementsAre(0, 100, 200, 255, 0, 100, 200, 255, 0, 100, 200, 255));
     EXPECT_EQ((Shape{1, 4}),
               open(model(DType::f32, {-1, 4}))->sample(0).inputs.front().value.shape());
@@ -208,7 +208,7 @@ TEST_F(Data, StepsAreTakenInTheirOrder) {
     const auto data =
         open(any_picture(), "", {"color=bgr scale=1/255 mean=0,0,1 std=1,2,0.5", "layout=nhwc"});
     EXPECT_EQ((Shape{1, 1, 2, 3}), data->sample(0).inputs.front().value.shape());
-    const auto values = floats(data->sample(0));
+    const auto values = floats_of(data->sample(0));
     EXPECT_FLOAT_EQ(0, values[2]);          // (255 / 255 - 1) / 0.5
     EXPECT_FLOAT_EQ(3.F / 255, values[3]);  // blue comes first
     EXPECT_FLOAT_EQ(2.F / 255 / 2, values[4]);
@@ -229,7 +229,7 @@ TEST_F(Data, ArraysAreInputsByName) {
     ASSERT_EQ(2U, sample.inputs.size());
     EXPECT_EQ("x", sample.inputs[0].name);
     EXPECT_EQ((Shape{1, 3}), sample.inputs[0].value.shape());
-    EXPECT_THAT(floats(sample), ElementsAre(4, 5, 6));
+    EXPECT_THAT(floats_of(sample), ElementsAre(4, 5, 6));
     EXPECT_EQ(9, sample.inputs[1].value.as<std::int64_t>()[0]);
     EXPECT_EQ(0, sample.label);
     EXPECT_THAT(fault(graph, "", {"scale=2"}), HasSubstr("preprocessing is for one input"));
@@ -240,9 +240,9 @@ TEST_F(Data, ASingleArrayIsForTheSingleInput) {
     array<std::uint8_t>("images", DType::u8, {2, 2, 2}, {0, 1, 2, 3, 4, 5, 6, 7});
     array<std::int64_t>("images_labels", DType::i64, {2}, {3, 4});
     const auto data = open(model(DType::f32, {-1, 1, 2, 2}), "images.npy", {"layout=nchw scale=2"});
-    EXPECT_THAT(floats(data->sample(1)), ElementsAre(8, 10, 12, 14));
+    EXPECT_THAT(floats_of(data->sample(1)), ElementsAre(8, 10, 12, 14));
     EXPECT_EQ(4, data->label(1));
-    EXPECT_THAT(floats(open(model(DType::f32, {-1, 2, 2}), "images.npy")->sample(0)),
+    EXPECT_THAT(floats_of(open(model(DType::f32, {-1, 2, 2}), "images.npy")->sample(0)),
                 ElementsAre(0, 1, 2, 3));
 }
 
@@ -269,7 +269,7 @@ TEST_F(Data, APartCanBeChosen) {
     const auto graph = model(DType::f32, {-1, 1});
     EXPECT_EQ(2U, open_data(options, graph)->size());
     options.limit = 1;
-    EXPECT_THAT(floats(open_data(options, graph)->sample(0)), ElementsAre(4));
+    EXPECT_THAT(floats_of(open_data(options, graph)->sample(0)), ElementsAre(4));
     EXPECT_THROW(open_data(options, graph)->sample(1), Error);
     options.offset = 5;
     EXPECT_THAT(message([&] { open_data(options, graph); }), HasSubstr("leaves none of 5 samples"));
@@ -292,7 +292,7 @@ TEST_F(Data, TheHashTellsDataApart) {
 TEST_F(Data, ACommandCanMakeTheSample) {
     array<float>("x", DType::f32, {2, 3}, {1, 2, 3, 4, 5, 6});
     const auto graph = model(DType::f32, {-1, 3});
-    EXPECT_THAT(floats(open(graph, "", {"scale=2 command=cat"})->sample(1)),
+    EXPECT_THAT(floats_of(open(graph, "", {"scale=2 command=cat"})->sample(1)),
                 ElementsAre(8, 10, 12));
     EXPECT_THAT(fault(graph, "", {"command=echo no such thing >&2; exit 3"}),
                 HasSubstr("failed on 'sample 0' with exit code 3 | no such thing"));

@@ -20,13 +20,13 @@ namespace fs = std::filesystem;
 constexpr std::size_t most_expansion = 1032;
 constexpr std::size_t most_header = 4 + 4 * 255;
 
-struct Header {
+struct IdxHeader {
     Shape shape;
     std::size_t bytes = 0;
     std::size_t elements = 0;
 };
 
-Header parse_header(Bytes file, std::string_view where) {
+IdxHeader parse_header(Bytes file, std::string_view where) {
     if (!is_idx(file)) {
         throw Error(Fault::input, fmt::format("{} is no idx file", where),
                     "MNIST's files are called train-images-idx3-ubyte, train-labels-idx1-ubyte…");
@@ -38,7 +38,7 @@ Header parse_header(Bytes file, std::string_view where) {
             fmt::format("{} holds elements of type {:#x}, not unsigned bytes", where, byte(2)),
             "give the samples as .npz");
     }
-    Header header;
+    IdxHeader header;
     const auto rank = static_cast<std::size_t>(byte(3));
     header.bytes = 4 + 4 * rank;
     if (file.size() < header.bytes) {

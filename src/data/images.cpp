@@ -22,7 +22,7 @@ bool is_picture_name(std::string_view name) {
     return has_suffix(name, ".png") || has_suffix(name, ".jpg") || has_suffix(name, ".jpeg");
 }
 
-struct Entry {
+struct ImageEntry {
     std::string name;  // below the folder
     std::optional<std::int64_t> label;
 };
@@ -44,7 +44,7 @@ public:
         hash.add(MappedFile::open(folder_ / entries[index].name)->bytes());
     }
 
-    std::vector<Entry> entries;
+    std::vector<ImageEntry> entries;
 
 private:
     fs::path folder_;
@@ -193,7 +193,7 @@ std::unique_ptr<Source> open_images(const DataOptions& options) {
         return images;
     }
     const auto all = listing(path);
-    std::vector<Entry> alone;
+    std::vector<ImageEntry> alone;
     for (const auto& file : all.files) {
         if (is_picture_name(file)) {
             alone.push_back({file, std::nullopt});

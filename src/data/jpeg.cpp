@@ -23,7 +23,7 @@ constexpr int most_scans = 100;
 
 // What libjpeg's functions of ours see; `errors` comes first, so that a pointer to it is one to
 // this.
-struct Reading {
+struct JpegReading {
     jpeg_error_mgr errors{};
     std::jmp_buf back{};
     char message[JMSG_LENGTH_MAX] = {};
@@ -31,10 +31,10 @@ struct Reading {
     jpeg_progress_mgr progress{};
     std::vector<std::byte> pixels;
 
-    Reading() {
+    JpegReading() {
         jpeg.err = jpeg_std_error(&errors);
         errors.error_exit = [](j_common_ptr about) {
-            auto* reading = reinterpret_cast<Reading*>(about->err);
+            auto* reading = reinterpret_cast<JpegReading*>(about->err);
             about->err->format_message(about, reading->message);
             std::longjmp(reading->back, 1);
         };
@@ -52,12 +52,12 @@ struct Reading {
             }
         };
     }
-    Reading(const Reading&) = delete;
-    Reading& operator=(const Reading&) = delete;
-    ~Reading() { jpeg_destroy_decompress(&jpeg); }
+    JpegReading(const JpegReading&) = delete;
+    JpegReading& operator=(const JpegReading&) = delete;
+    ~JpegReading() { jpeg_destroy_decompress(&jpeg); }
 };
 
-bool read_header(Reading& reading, Bytes file) {
+bool read_header(JpegReading& reading, Bytes file) {
     if (setjmp(reading.back) != 0) {
         return false;
     }
@@ -69,7 +69,7 @@ bool read_header(Reading& reading, Bytes file) {
     return true;
 }
 
-bool read_pixels(Reading& reading) {
+bool read_pixels(JpegReading& reading) {
     if (setjmp(reading.back) != 0) {
         return false;
     }
@@ -88,7 +88,7 @@ bool read_pixels(Reading& reading) {
 }  // namespace
 
 Picture decode_jpeg(Bytes file, std::string_view where) {
-    const auto reading = std::make_unique<Reading>();
+    const auto reading = std::make_unique<JpegReading>();
     const auto fail = [&](std::string_view what) {
         return Error(Fault::input, fmt::format("{} is a broken JPEG: {}", where, what));
     };

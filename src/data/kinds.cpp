@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_picture_name(const std::string& name) {
+bool names_picture(const std::string& name) {
     return has_suffix(name, ".png") || has_suffix(name, ".jpg") || has_suffix(name, ".jpeg");
 }
 bool is_idx_name(const std::string& name) {
@@ -36,7 +36,7 @@ std::string kind_of_folder(const fs::path& path) {
     if (any([](const std::string& name) { return has_suffix(name, ".aedat"); })) {
         return "events";
     }
-    if (is_there(path / "labels.csv") || any(is_picture_name)) {
+    if (is_there(path / "labels.csv") || any(names_picture)) {
         return "images";
     }
     if (any([](const std::string& name) { return has_suffix(name, ".npy"); })) {

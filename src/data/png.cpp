@@ -13,11 +13,11 @@ namespace trocar::data {
 namespace {
 
 // Deflate makes at most 1032 bytes of one.
-constexpr std::size_t most_expansion = 1032;
+constexpr std::size_t most_png_expansion = 1032;
 
 // What libpng's functions of ours see. Errors jump out of libpng, so whatever must be freed lives
 // here and not on the stack between.
-struct Reading {
+struct PngReading {
     Bytes file;
     std::size_t at = 0;
     char message[160] = {};
@@ -30,14 +30,14 @@ struct Reading {
     std::vector<std::byte> pixels;
     std::vector<png_bytep> rows;
 
-    Reading() = default;
-    Reading(const Reading&) = delete;
-    Reading& operator=(const Reading&) = delete;
-    ~Reading() { png_destroy_read_struct(&png, &info, nullptr); }
+    PngReading() = default;
+    PngReading(const PngReading&) = delete;
+    PngReading& operator=(const PngReading&) = delete;
+    ~PngReading() { png_destroy_read_struct(&png, &info, nullptr); }
 };
 
 [[noreturn]] void on_error(png_structp png, png_const_charp message) {
-    auto* reading = static_cast<Reading*>(png_get_error_ptr(png));
+    auto* reading = static_cast<PngReading*>(png_get_error_ptr(png));
     std::strncpy(reading->message, message, sizeof reading->message - 1);
     png_longjmp(png, 1);
 }
@@ -45,7 +45,7 @@ struct Reading {
 void on_warning(png_structp, png_const_charp) {}
 
 void on_read(png_structp png, png_bytep to, png_size_t count) {
-    auto* reading = static_cast<Reading*>(png_get_io_ptr(png));
+    auto* reading = static_cast<PngReading*>(png_get_io_ptr(png));
     if (count > reading->file.size() - reading->at) {
         png_error(png, "the file ends too early");
     }
@@ -54,7 +54,7 @@ void on_read(png_structp png, png_bytep to, png_size_t count) {
 }
 
 // False on an error, which `message` tells.
-bool read_header(Reading& reading) {
+bool read_header(PngReading& reading) {
     if (setjmp(png_jmpbuf(reading.png)) != 0) {
         return false;
     }
@@ -72,7 +72,7 @@ bool read_header(Reading& reading) {
     return true;
 }
 
-bool read_pixels(Reading& reading) {
+bool read_pixels(PngReading& reading) {
     if (setjmp(png_jmpbuf(reading.png)) != 0) {
         return false;
     }
@@ -84,7 +84,7 @@ bool read_pixels(Reading& reading) {
 }  // namespace
 
 Picture decode_png(Bytes file, std::string_view where) {
-    const auto reading = std::make_unique<Reading>();
+    const auto reading = std::make_unique<PngReading>();
     reading->file = file;
     const auto fail = [&](std::string_view what) {
         return Error(Fault::input, fmt::format("{} is a broken PNG: {}", where, what));
@@ -99,7 +99,7 @@ Picture decode_png(Bytes file, std::string_view where) {
         throw fail(reading->message);
     }
     if (reading->row_bytes == 0 ||
-        reading->height > most_expansion * file.size() / reading->row_bytes) {
+        reading->height > most_png_expansion * file.size() / reading->row_bytes) {
         throw fail(fmt::format("{} bytes cannot hold {}x{} pixels", file.size(), reading->height,
                                reading->width));
     }

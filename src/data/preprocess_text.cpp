@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <array>
 #include <charconv>
@@ -54,7 +53,7 @@ struct Entry {
             }
             known.emplace_back(candidate.text);
         }
-        refuse(fmt::format("one of: {}", fmt::join(known, ", ")));
+        refuse(fmt::format("one of: {}", join(known, ", ")));
     }
 
     std::int64_t integer(std::string_view text, std::int64_t least, const char* hint) const {
@@ -167,7 +166,7 @@ void set(Preprocess& preprocess, const Entry& entry) {
     }
     const auto near = did_you_mean(entry.key, known);
     throw Error(Fault::usage, fmt::format("preprocessing has no key '{}'", entry.key),
-                near.empty() ? fmt::format("keys are {}", fmt::join(known, ", ")) : near);
+                near.empty() ? fmt::format("keys are {}", join(known, ", ")) : near);
 }
 
 void parse_into(Preprocess& preprocess, std::string_view text) {
@@ -242,12 +241,12 @@ std::string preprocess_text(const Preprocess& p) {
     add(p.filter != plain.filter, "filter", text_of(filters, p.filter));
     add(p.crop.has_value(), "crop", text_of(p.crop.value_or(Size{})));
     add(p.scale != 1, "scale", p.scale);
-    add(!p.mean.empty(), "mean", fmt::format("{}", fmt::join(p.mean, ",")));
-    add(!p.std.empty(), "std", fmt::format("{}", fmt::join(p.std, ",")));
+    add(!p.mean.empty(), "mean", fmt::format("{}", join(p.mean, ",")));
+    add(!p.std.empty(), "std", fmt::format("{}", join(p.std, ",")));
     add(p.layout != plain.layout, "layout", text_of(layouts, p.layout));
     add(p.batch_axis != 0, "batch", p.batch_axis);
     add(!p.command.empty(), "command", p.command);
-    return fmt::format("{}", fmt::join(words, " "));
+    return fmt::format("{}", join(words, " "));
 }
 
 }  // namespace trocar

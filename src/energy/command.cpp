@@ -4,9 +4,9 @@
 #include <array>
 #include <cmath>
 
+#include "base/process.h"
 #include "energy/reader.h"
 #include "trocar/error.h"
-#include "util/process.h"
 #include "util/text.h"
 
 namespace trocar::energy {

@@ -23,6 +23,7 @@ std::optional<std::size_t> argument_slot(const Op& op, std::string_view name) {
     return std::nullopt;
 }
 
+namespace aten {
 namespace {
 
 using Of = ElementCost::Of;
@@ -560,16 +561,17 @@ constexpr std::string_view python_movement[] = {
 };
 
 }  // namespace
+}  // namespace aten
 
 RuleSet aten_rules(std::string_view domain) {
     if (domain.empty()) {
-        return {rules, costs, movement, uncountable};
+        return {aten::rules, aten::costs, aten::movement, aten::uncountable};
     }
     if (domain == "quantized_decomposed") {
-        return {{}, quantized_costs, {}, {}};
+        return {{}, aten::quantized_costs, {}, {}};
     }
     if (domain == "_operator" || domain == "torch" || domain == "math") {
-        return {{}, {}, python_movement, {}};
+        return {{}, {}, aten::python_movement, {}};
     }
     return {};
 }

@@ -141,8 +141,8 @@ Work group_query_attention(const OpFacts& facts) {
     return attend(h, true);
 }
 
-constexpr NamedRule onnx_rules[] = {{"Attention", onnx_attention}};
-constexpr NamedRule microsoft_rules[] = {
+constexpr NamedRule onnx_attentions[] = {{"Attention", onnx_attention}};
+constexpr NamedRule microsoft_attentions[] = {
     {"Attention", microsoft_attention},
     {"DecoderMaskedMultiHeadAttention", multi_head_attention},
     {"GroupQueryAttention", group_query_attention},
@@ -154,9 +154,9 @@ constexpr NamedRule microsoft_rules[] = {
 
 std::span<const NamedRule> attention_rules(std::string_view domain) {
     if (domain.empty()) {
-        return onnx_rules;
+        return onnx_attentions;
     }
-    return domain == "com.microsoft" ? std::span<const NamedRule>(microsoft_rules)
+    return domain == "com.microsoft" ? std::span<const NamedRule>(microsoft_attentions)
                                      : std::span<const NamedRule>();
 }
 

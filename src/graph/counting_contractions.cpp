@@ -5,6 +5,7 @@
 
 #include "graph/counting_rules.h"
 #include "trocar/error.h"
+#include "util/text.h"
 
 // Convolutions, products of matrices and recurrent layers: the ops whose work is MACs.
 namespace trocar::counting {
@@ -226,7 +227,7 @@ Work einsum(const OpFacts& facts) {
         std::string_view right = std::string_view(equation).substr(arrow + 2);
         result = indices(right, output(facts, 0).size());
     } else {  // implicit: the indices that occur once, and those behind "..."
-        std::string all = fmt::format("{}", fmt::join(operands, ""));
+        std::string all = fmt::format("{}", join(operands, ""));
         for (auto [letter, unused] : extent) {
             if (std::count(all.begin(), all.end(), letter) == 1 ||
                 (letter >= '0' && letter <= '9')) {
@@ -331,7 +332,7 @@ Work linear_model(const OpFacts& facts) {
     return {rows * Number::of(coefficients->size()), rows};
 }
 
-constexpr NamedRule onnx_rules[] = {
+constexpr NamedRule onnx_contractions[] = {
     {"Conv", conv},
     {"ConvInteger", conv_integer},
     {"ConvTranspose", conv_transpose},
@@ -347,7 +348,7 @@ constexpr NamedRule onnx_rules[] = {
     {"RNN", rnn},
 };
 
-constexpr NamedRule microsoft_rules[] = {
+constexpr NamedRule microsoft_contractions[] = {
     {"ConvTransposeWithDynamicPads", conv_transpose},
     {"DynamicQuantizeMatMul", scaled_matmul},
     {"FusedConv", fused_conv},
@@ -371,10 +372,10 @@ constexpr NamedRule ml_rules[] = {
 
 std::span<const NamedRule> contraction_rules(std::string_view domain) {
     if (domain.empty()) {
-        return onnx_rules;
+        return onnx_contractions;
     }
     if (domain == "com.microsoft") {
-        return microsoft_rules;
+        return microsoft_contractions;
     }
     return domain == "ai.onnx.ml" ? std::span<const NamedRule>(ml_rules)
                                   : std::span<const NamedRule>();

@@ -4,6 +4,7 @@
 
 // MXNet's ops. Tensors are N,C,H,W; filters begin with the output channels.
 namespace trocar::counting {
+namespace mxnet {
 namespace {
 
 using Of = ElementCost::Of;
@@ -135,9 +136,10 @@ constexpr std::string_view movement[] = {
 };
 
 }  // namespace
+}  // namespace mxnet
 
 RuleSet mxnet_rules() {
-    return {rules, costs, movement, {}};
+    return {mxnet::rules, mxnet::costs, mxnet::movement, {}};
 }
 
 Passing mxnet_passing(const Op& op) {

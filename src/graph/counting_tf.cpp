@@ -5,6 +5,7 @@
 
 // TensorFlow's ops. Filters are H,W,I,O; images N,H,W,C, or what the attribute data_format says.
 namespace trocar::counting {
+namespace tf {
 namespace {
 
 using Of = ElementCost::Of;
@@ -238,25 +239,27 @@ constexpr std::array<std::string_view, 7> adding{"Add", "AddV2",   "BiasAdd", "S
 constexpr std::array<std::string_view, 3> tables{"Gather", "GatherV2", "ResourceGather"};
 
 }  // namespace
+}  // namespace tf
 
 RuleSet tf_rules() {
-    return {rules, costs, movement, uncountable};
+    return {tf::rules, tf::costs, tf::movement, tf::uncountable};
 }
 
 Role tf_role(const Op& op, std::size_t slot, DType dtype, std::span<const std::int64_t> shape) {
     if (!is_float(dtype) || shape.empty()) {
         return Role::constant;
     }
-    if (contains(norms, op.type)) {
+    if (tf::contains(tf::norms, op.type)) {
         return slot == 1 || slot == 2 ? Role::vector : slot > 2 ? Role::buffer : Role::constant;
     }
-    const bool weighs = contains(products, op.type) ||
-                        (slot == 0 && (contains(tables, op.type) || op.type == "ReadVariableOp"));
+    const bool weighs =
+        tf::contains(tf::products, op.type) ||
+        (slot == 0 && (tf::contains(tf::tables, op.type) || op.type == "ReadVariableOp"));
     if (weighs) {
         return shape.size() < 2 ? Role::vector : Role::weight;
     }
     // A bias or a scale that a layer left to an op of its own.
-    return contains(adding, op.type) ? Role::vector : Role::constant;
+    return tf::contains(tf::adding, op.type) ? Role::vector : Role::constant;
 }
 
 Passing tf_passing(const Op& op) {

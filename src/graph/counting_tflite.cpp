@@ -6,6 +6,7 @@
 // TensorFlow Lite's builtin ops. Tensors are N,H,W,C; filters begin with the output channels,
 // except those of depthwise convolutions, where they come last.
 namespace trocar::counting {
+namespace tflite {
 namespace {
 
 using Of = ElementCost::Of;
@@ -308,27 +309,31 @@ bool contains(const List& list, std::string_view type) {
 }
 
 }  // namespace
+}  // namespace tflite
 
 RuleSet tflite_rules() {
-    return {rules, costs, movement, uncountable};
+    return {tflite::rules, tflite::costs, tflite::movement, tflite::uncountable};
 }
 
 Role tflite_role(const Op& op, std::size_t slot, DType dtype, std::span<const std::int64_t> shape) {
-    const auto* found = std::find_if(std::begin(slots), std::end(slots),
-                                     [&](const Slots& s) { return s.type == op.type; });
+    const auto* found = std::find_if(std::begin(tflite::slots), std::end(tflite::slots),
+                                     [&](const tflite::Slots& s) { return s.type == op.type; });
     const bool plain = is_float(dtype);
     const bool quantized = is_integer(dtype) && bits(dtype) > 0 && bits(dtype) <= 16;
-    if (found == std::end(slots)) {
+    if (found == std::end(tflite::slots)) {
         // A bias or a scale that a layer left to an op of its own.
-        return contains(elementwise, op.type) && plain && !shape.empty() ? v : c;
+        return tflite::contains(tflite::elementwise, op.type) && plain && !shape.empty()
+                   ? tflite::v
+                   : tflite::c;
     }
     const auto known = found->roles[std::min(slot, found->count - 1)];
-    if (known == w || known == v) {
-        const bool integer_bias = known == v && (dtype == DType::i32 || dtype == DType::i64);
+    if (known == tflite::w || known == tflite::v) {
+        const bool integer_bias =
+            known == tflite::v && (dtype == DType::i32 || dtype == DType::i64);
         if ((!plain && !quantized && !integer_bias) || shape.empty()) {
-            return c;
+            return tflite::c;
         }
-        return shape.size() < 2 ? v : known;
+        return shape.size() < 2 ? tflite::v : known;
     }
     return known;
 }

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <bit>
@@ -15,6 +14,7 @@
 #include "trocar/graph_diff.h"
 #include "trocar/statistics.h"
 #include "util/op_label.h"
+#include "util/text.h"
 
 namespace trocar {
 
@@ -53,7 +53,7 @@ struct ValueText {
         for (const auto& x : list) {
             texts.push_back((*this)(x));
         }
-        return fmt::format("[{}]", fmt::join(texts, ","));
+        return fmt::format("[{}]", join(texts, ","));
     }
 };
 std::string text_of(const Attribute& attribute) {

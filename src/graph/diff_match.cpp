@@ -12,9 +12,9 @@ namespace {
 
 using Keys = std::vector<std::uint64_t>;
 
-class Matcher {
+class DiffMatcher {
 public:
-    Matcher(const Graph& a, const Graph& b)
+    DiffMatcher(const Graph& a, const Graph& b)
         : a_(a),
           b_(b),
           of_a_(a),
@@ -370,7 +370,7 @@ private:
 }  // namespace
 
 OpMatches match_ops(const Graph& a, const Graph& b) {
-    return Matcher(a, b).run();
+    return DiffMatcher(a, b).run();
 }
 
 }  // namespace trocar

@@ -13,7 +13,7 @@ namespace trocar {
 
 namespace {
 
-struct Entry {
+struct DTypeEntry {
     DType dtype;
     const char* name;
     std::size_t bits;
@@ -21,35 +21,35 @@ struct Entry {
 };
 
 constexpr std::array entries{
-    Entry{DType::undefined, "undefined", 0, '-'},
-    Entry{DType::f32, "f32", 32, 'f'},
-    Entry{DType::u8, "u8", 8, 'i'},
-    Entry{DType::i8, "i8", 8, 'i'},
-    Entry{DType::u16, "u16", 16, 'i'},
-    Entry{DType::i16, "i16", 16, 'i'},
-    Entry{DType::i32, "i32", 32, 'i'},
-    Entry{DType::i64, "i64", 64, 'i'},
-    Entry{DType::string, "string", 0, 's'},
-    Entry{DType::boolean, "bool", 8, 'b'},
-    Entry{DType::f16, "f16", 16, 'f'},
-    Entry{DType::f64, "f64", 64, 'f'},
-    Entry{DType::u32, "u32", 32, 'i'},
-    Entry{DType::u64, "u64", 64, 'i'},
-    Entry{DType::c64, "c64", 64, 'c'},
-    Entry{DType::c128, "c128", 128, 'c'},
-    Entry{DType::bf16, "bf16", 16, 'f'},
-    Entry{DType::f8e4m3fn, "f8e4m3fn", 8, 'f'},
-    Entry{DType::f8e4m3fnuz, "f8e4m3fnuz", 8, 'f'},
-    Entry{DType::f8e5m2, "f8e5m2", 8, 'f'},
-    Entry{DType::f8e5m2fnuz, "f8e5m2fnuz", 8, 'f'},
-    Entry{DType::u4, "u4", 4, 'i'},
-    Entry{DType::i4, "i4", 4, 'i'},
-    Entry{DType::f4e2m1, "f4e2m1", 4, 'f'},
-    Entry{DType::f8e8m0, "f8e8m0", 8, 'f'},
-    Entry{DType::u2, "u2", 2, 'i'},
-    Entry{DType::i2, "i2", 2, 'i'},
-    Entry{DType::f6e2m3, "f6e2m3", 6, 'f'},
-    Entry{DType::f6e3m2, "f6e3m2", 6, 'f'},
+    DTypeEntry{DType::undefined, "undefined", 0, '-'},
+    DTypeEntry{DType::f32, "f32", 32, 'f'},
+    DTypeEntry{DType::u8, "u8", 8, 'i'},
+    DTypeEntry{DType::i8, "i8", 8, 'i'},
+    DTypeEntry{DType::u16, "u16", 16, 'i'},
+    DTypeEntry{DType::i16, "i16", 16, 'i'},
+    DTypeEntry{DType::i32, "i32", 32, 'i'},
+    DTypeEntry{DType::i64, "i64", 64, 'i'},
+    DTypeEntry{DType::string, "string", 0, 's'},
+    DTypeEntry{DType::boolean, "bool", 8, 'b'},
+    DTypeEntry{DType::f16, "f16", 16, 'f'},
+    DTypeEntry{DType::f64, "f64", 64, 'f'},
+    DTypeEntry{DType::u32, "u32", 32, 'i'},
+    DTypeEntry{DType::u64, "u64", 64, 'i'},
+    DTypeEntry{DType::c64, "c64", 64, 'c'},
+    DTypeEntry{DType::c128, "c128", 128, 'c'},
+    DTypeEntry{DType::bf16, "bf16", 16, 'f'},
+    DTypeEntry{DType::f8e4m3fn, "f8e4m3fn", 8, 'f'},
+    DTypeEntry{DType::f8e4m3fnuz, "f8e4m3fnuz", 8, 'f'},
+    DTypeEntry{DType::f8e5m2, "f8e5m2", 8, 'f'},
+    DTypeEntry{DType::f8e5m2fnuz, "f8e5m2fnuz", 8, 'f'},
+    DTypeEntry{DType::u4, "u4", 4, 'i'},
+    DTypeEntry{DType::i4, "i4", 4, 'i'},
+    DTypeEntry{DType::f4e2m1, "f4e2m1", 4, 'f'},
+    DTypeEntry{DType::f8e8m0, "f8e8m0", 8, 'f'},
+    DTypeEntry{DType::u2, "u2", 2, 'i'},
+    DTypeEntry{DType::i2, "i2", 2, 'i'},
+    DTypeEntry{DType::f6e2m3, "f6e2m3", 6, 'f'},
+    DTypeEntry{DType::f6e3m2, "f6e3m2", 6, 'f'},
 };
 
 constexpr std::array<std::pair<const char*, DType>, 30> synonyms{{
@@ -70,7 +70,7 @@ constexpr std::array<std::pair<const char*, DType>, 30> synonyms{{
     {"float8e5m2", DType::f8e5m2}, {"float4e2m1", DType::f4e2m1},
 }};
 
-const Entry* find(DType dtype) {
+const DTypeEntry* find(DType dtype) {
     const auto number = static_cast<std::int32_t>(dtype);
     if (number < 0 || number >= static_cast<std::int32_t>(entries.size())) {
         return nullptr;

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <unordered_map>
@@ -8,6 +7,7 @@
 #include "graph/graph_edit.h"
 #include "trocar/error.h"
 #include "trocar/model.h"
+#include "util/text.h"
 
 namespace trocar {
 
@@ -224,7 +224,7 @@ Model extract(const Model& model, std::span<const TensorId> from, std::span<cons
         throw Error(
             Fault::usage,
             fmt::format("the part also needs '{}', which is not among the tensors to start from",
-                        fmt::join(missing, "', '")),
+                        join(missing, "', '")),
             "name them too, or start at tensors that lie between");
     }
     for (const auto output : to) {

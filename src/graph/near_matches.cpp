@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
@@ -88,7 +87,7 @@ std::vector<OpId> select_some(const Graph& graph, const Selector& selector, cons
         throw Error(Fault::usage,
                     fmt::format("no op of the model matches {} {}", option, selector.text()),
                     near.empty() ? "`trocar summary` lists its ops"
-                                 : fmt::format("near to it: {}", fmt::join(near, ", ")));
+                                 : fmt::format("near to it: {}", join(near, ", ")));
     }
     return ops;
 }

@@ -1,13 +1,13 @@
 #include "trocar/tensor.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <cstring>
 #include <limits>
 #include <mutex>
 
 #include "trocar/error.h"
+#include "util/text.h"
 
 namespace trocar {
 
@@ -18,7 +18,7 @@ std::size_t element_count(std::span<const std::int64_t> shape) {
     for (const auto dim : shape) {
         if (dim < 0) {
             throw Error(Fault::input,
-                        fmt::format("shape [{}] has a negative dimension", fmt::join(shape, ",")));
+                        fmt::format("shape [{}] has a negative dimension", join(shape, ",")));
         }
         if (dim == 0) {
             empty = true;
@@ -26,7 +26,7 @@ std::size_t element_count(std::span<const std::int64_t> shape) {
         }
         if (count > limit / static_cast<std::size_t>(dim)) {
             throw Error(Fault::input, fmt::format("shape [{}] has more elements than 63 bits count",
-                                                  fmt::join(shape, ",")));
+                                                  join(shape, ",")));
         }
         count *= static_cast<std::size_t>(dim);
     }
@@ -34,7 +34,7 @@ std::size_t element_count(std::span<const std::int64_t> shape) {
 }
 
 std::string shape_text(std::span<const std::int64_t> shape) {
-    return shape.empty() ? "scalar" : fmt::format("{}", fmt::join(shape, "x"));
+    return shape.empty() ? "scalar" : fmt::format("{}", join(shape, "x"));
 }
 
 Type Type::tensor(DType dtype, std::span<const std::int64_t> shape) {
@@ -73,7 +73,7 @@ std::string type_text(const Type& type) {
                                    : dim.symbol.empty() ? "?"
                                                         : dim.symbol);
                 }
-                text += fmt::format("[{}]", fmt::join(dims, ","));
+                text += fmt::format("[{}]", join(dims, ","));
             }
             return type.kind == Type::Kind::tensor ? text : fmt::format("sparse({})", text);
         }

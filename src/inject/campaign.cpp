@@ -4,11 +4,11 @@
 #include <chrono>
 #include <map>
 
+#include "campaign/trial_blocks.h"
 #include "inject/injector.h"
 #include "inject/supervise.h"
 #include "trocar/error.h"
 #include "trocar/inject.h"
-#include "trocar/random.h"
 
 namespace trocar {
 
@@ -16,8 +16,39 @@ using namespace inject;
 
 namespace {
 
-// Trials are worked on in groups of this many: stopping is decided group by group.
-constexpr std::uint64_t group_size = 2048;
+// The trials of a shard, in the order in which they are run: whole blocks, so many at a time as
+// have been run before. What is cut short is less than half, and soon there are so many that
+// trials which begin at the same op can be run side by side.
+class Groups {
+public:
+    Groups(const campaign::TrialBlocks& blocks, const CampaignOptions& options)
+        : blocks_(blocks), options_(options) {}
+
+    // Empty: there are no more.
+    std::vector<std::uint64_t> next() {
+        constexpr std::uint64_t most = 2048;
+        const auto enough = std::clamp(given_, campaign::TrialBlocks::size, most);
+        std::vector<std::uint64_t> group;
+        while (block_ < blocks_.count() && 4 * group.size() < 3 * enough) {
+            for (const auto number : blocks_.numbers(block_++)) {
+                if (number % options_.shards == options_.shard) {
+                    group.push_back(number);
+                }
+            }
+        }
+        std::sort(group.begin(), group.end());
+        given_ += group.size();
+        return group;
+    }
+    bool done() const { return block_ == blocks_.count(); }
+    std::uint64_t blocks() const { return block_; }  // that have been given
+
+private:
+    const campaign::TrialBlocks& blocks_;
+    const CampaignOptions& options_;
+    std::uint64_t block_ = 0;
+    std::uint64_t given_ = 0;
+};
 
 // Passes on to the observer of a campaign, and counts.
 class Counted : public Sink {
@@ -68,6 +99,10 @@ Saving described(const Saved& saved) {
 
 }  // namespace
 
+View campaign_view(const std::optional<View>& wanted, const EngineInfo& engine) {
+    return wanted.value_or(engine.can.deployed ? View::deployed : View::source);
+}
+
 struct Campaign::Parts {
     Parts(const Model& model, std::shared_ptr<Engine> engine, CampaignInputs inputs,
           CampaignOptions options)
@@ -91,10 +126,12 @@ Supervisor* Campaign::Parts::supervisor() {
         tried_ = true;
         supervisor_ = std::make_unique<Supervisor>(injector);
         if (!supervisor_->rehearse()) {
+            const auto& why = supervisor_->why_not();
+            injector.notes().push_back(
+                fmt::format("not isolated: the engine does not live on in a child process{}{}; a "
+                            "fault that crashes it ends the campaign",
+                            why.empty() ? "" : ": ", why));
             supervisor_.reset();
-            injector.notes().emplace_back(
-                "not isolated: the engine does not live on in a child process; a fault that "
-                "crashes it ends the campaign");
         }
     }
     return supervisor_.get();
@@ -124,6 +161,9 @@ std::uint64_t Campaign::population() const {
 std::uint64_t Campaign::trial_count() const {
     return parts_->injector.universe().trials();
 }
+std::uint64_t Campaign::trials_for(double margin, double confidence) const {
+    return parts_->injector.universe().trials_for(margin, confidence);
+}
 Trial Campaign::trial(std::uint64_t number) const {
     return parts_->injector.universe().trial(number);
 }
@@ -133,22 +173,22 @@ double Campaign::golden_seconds() const {
 std::uint64_t Campaign::golden_bytes() const {
     return parts_->injector.golden_bytes();
 }
+ChosenDecision Campaign::decision() const {
+    return chosen(parts_->injector.rule());
+}
 std::vector<std::string> Campaign::notes() const {
     return parts_->injector.notes();
+}
+
+const std::string& Campaign::whole_run() const {
+    return parts_->injector.whole_run();
 }
 
 std::vector<std::uint64_t> Campaign::inputs_of(std::uint64_t trial) const {
     const auto count = parts_->injector.input_count();
     const auto wanted = parts_->options().inputs_per_fault;
-    std::vector<std::uint64_t> chosen;
-    const auto key = philox(parts_->options().sampling.seed, 0x696e707574, trial);
-    for (std::uint64_t i = 0; i < (wanted == 0 ? count : std::min(wanted, count)); ++i) {
-        chosen.push_back(wanted == 0 || wanted >= count
-                             ? i
-                             : permuted(i, count, std::uint64_t{key[0]} << 32 | key[1]));
-    }
-    std::sort(chosen.begin(), chosen.end());
-    return chosen;
+    return campaign::drawn_inputs(parts_->options().sampling.seed, trial,
+                                  wanted == 0 ? count : wanted, count);
 }
 
 CampaignSummary Campaign::run(CampaignObserver& observer) {
@@ -168,12 +208,12 @@ CampaignSummary Campaign::run(CampaignObserver& observer) {
         supervisor->forget_saved();
     }
     const auto start = std::chrono::steady_clock::now();
-    for (std::uint64_t first = 0; first < mine && !summary.stopped; first += group_size) {
-        const auto last = std::min(mine, first + group_size);
+    const campaign::TrialBlocks blocks(strata());
+    Groups groups(blocks, options);
+    for (std::uint64_t place = 0; !groups.done() && !summary.stopped; ++place) {
         // By input: the trials of the group that are still to be done.
         std::map<std::uint64_t, std::vector<std::uint64_t>> pending;
-        for (auto i = first; i < last; ++i) {
-            const auto number = i * options.shards + options.shard;
+        for (const auto number : groups.next()) {
             for (const auto input : inputs_of(number)) {
                 if (!observer.is_done(number, input)) {
                     pending[input].push_back(number);
@@ -181,7 +221,7 @@ CampaignSummary Campaign::run(CampaignObserver& observer) {
             }
         }
         for (auto& [input, numbers] : pending) {
-            const Share share{first, input, std::move(numbers)};
+            const Share share{place, input, std::move(numbers)};
             const bool complete = supervisor != nullptr ? supervisor->work(share, counted)
                                                         : injector.work(share, counted);
             summary.stopped = !complete;
@@ -189,7 +229,7 @@ CampaignSummary Campaign::run(CampaignObserver& observer) {
                 break;
             }
         }
-        summary.stopped = summary.stopped || (last < mine && observer.enough());
+        summary.stopped = summary.stopped || (!groups.done() && observer.enough(groups.blocks()));
     }
     summary.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

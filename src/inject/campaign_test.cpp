@@ -6,8 +6,10 @@
 #include <ostream>
 #include <set>
 
+#include "campaign/trial_blocks.h"
 #include "inject/circuit.h"
 #include "inject/runner.h"
+#include "inject/test_campaigns.h"
 #include "inject/universe.h"
 #include "trocar/error.h"
 #include "trocar/inject.h"
@@ -17,22 +19,13 @@
 namespace trocar {
 namespace {
 
-using ::testing::HasSubstr;
+using testing::digits;
+using testing::engine;
 
-std::shared_ptr<Engine> engine() {
-    static const auto opened = [] {
-        EngineOptions options;
-        options.search = {TROCAR_SOURCE_DIR "/.deps/onnxruntime-1.31.1"};
-        options.threads = 1;
-        return open_engine(options);
-    }();
-    return opened;
-}
+using ::testing::HasSubstr;
 
 // Sanitizers make the engine's callers slow: fewer trials say the same of memory.
 constexpr std::uint64_t fewer = TROCAR_SANITIZED != 0 ? 10 : 1;
-
-const std::string digits = TROCAR_SOURCE_DIR "/models/digits.onnx";
 
 std::string test_model(const std::string& name) {
     return TROCAR_SOURCE_DIR "/build/test-models/" + name + ".onnx";
@@ -280,6 +273,80 @@ TEST(Campaign, GoesOnWhereItWasStopped) {
     EXPECT_FALSE(campaign.run(rest).stopped);
     rest.found.merge(some.found);
     EXPECT_TRUE(rest.found == expected);
+}
+
+// What is there when a campaign is interrupted has trials of all strata.
+TEST(Campaign, RunsBlocksOfAllStrata) {
+    const auto model = load(digits);
+    const auto inputs = random_inputs(model, 2, "random");
+    CampaignOptions options;
+    options.populations = {population(weights)};
+    options.sampling.trials = 900;
+    options.sampling.by_layer = true;
+    for (const std::uint64_t shards : {1U, 2U}) {
+        options.shards = shards;
+        Campaign campaign(model, engine(), inputs, options);
+        Collected some;
+        some.stop_after = 1000 / shards;
+        EXPECT_TRUE(campaign.run(some).stopped);
+        const campaign::TrialBlocks blocks(campaign.strata());
+        std::set<std::uint32_t> strata;
+        for (const auto number : blocks.numbers(0)) {
+            if (number % shards == 0) {
+                strata.insert(campaign.trial(number).stratum);
+                EXPECT_TRUE(some.found.contains({number, 0})) << number;
+                EXPECT_TRUE(some.found.contains({number, 1})) << number;
+            }
+        }
+        EXPECT_EQ(strata.size(), campaign.strata().size());
+        EXPECT_GT(strata.size(), 3U);
+    }
+}
+
+// It is asked in order, with all blocks that were run by then, and again when it goes on.
+TEST(Campaign, AsksWhetherBlocksAreEnough) {
+    class Asked : public Collected {
+    public:
+        bool enough(std::uint64_t blocks) override {
+            asked.push_back(blocks);
+            return blocks >= 2;
+        }
+        std::vector<std::uint64_t> asked;
+    };
+    const auto model = load(digits);
+    const auto inputs = random_inputs(model, 1, "random");
+    CampaignOptions options;
+    options.populations = {population(weights)};
+    options.sampling.trials = 2000;
+    Campaign campaign(model, engine(), inputs, options);
+    Asked first;
+    EXPECT_TRUE(campaign.run(first).stopped);
+    EXPECT_EQ(first.asked, (std::vector<std::uint64_t>{1, 2}));
+    const auto ran = first.found.size();
+    EXPECT_NEAR(static_cast<double>(ran), 512, 16);
+    Asked again;
+    for (const auto& [key, result] : first.found) {
+        again.done.insert(key);
+    }
+    EXPECT_TRUE(campaign.run(again).stopped);
+    EXPECT_EQ(again.asked, first.asked);
+    EXPECT_TRUE(again.found.empty());
+}
+
+// --margin and `inject plan` count from the same population.
+TEST(Campaign, TakesTheTrialsThatAMarginNeeds) {
+    const auto model = load(digits);
+    const auto inputs = random_inputs(model, 1, "random");
+    CampaignOptions options;
+    options.populations = {population(weights)};
+    options.sampling.margin = 0.01;
+    options.sampling.confidence = 0.99;
+    const Campaign campaign(model, engine(), inputs, options);
+    EXPECT_EQ(campaign.trial_count(), sample_size(campaign.population(), 0.01, 0.99));
+    EXPECT_EQ(campaign.trial_count(), campaign.trials_for(0.01, 0.99));
+    EXPECT_LT(campaign.trial_count(), sample_size(std::nullopt, 0.01, 0.99));
+    options.sampling.faults_per_trial = 2;  // there are many more pairs
+    EXPECT_EQ(Campaign(model, engine(), inputs, options).trial_count(), 16588U);
 }
 
 TEST(Campaign, DrawsWithoutReplacement) {

@@ -1,27 +1,70 @@
 #include <algorithm>
+#include <optional>
 
 #include "inject/bits.h"
 #include "inject/runner_parts.h"
 
 namespace trocar::inject {
 
+namespace {
+
+// Where element `place` of a tensor of shape `then` is in one of shape `now`; nullopt: nowhere.
+std::optional<std::uint64_t> place_in(std::uint64_t place, const Shape& then, const Shape& now) {
+    if (then.size() != now.size()) {
+        return std::nullopt;
+    }
+    std::uint64_t moved = 0;
+    std::uint64_t step = 1;
+    for (auto d = then.size(); d-- > 0;) {
+        const auto at = place % static_cast<std::uint64_t>(then[d]);
+        place /= static_cast<std::uint64_t>(then[d]);
+        if (at >= static_cast<std::uint64_t>(now[d])) {
+            return std::nullopt;
+        }
+        moved += at * step;
+        step *= static_cast<std::uint64_t>(now[d]);
+    }
+    return moved;
+}
+
+// Calls `f(number, place, stored)` for each element of a change that a tensor has: its number among
+// those of the change, its place in the plain tensor, and where it stands in memory.
+template <class F>
+void each_element(const TensorChange& change, const Shape& stored_shape, const Layout& layout,
+                  const F& f) {
+    const auto now = plain_shape(stored_shape, layout);
+    for (std::size_t i = 0; i < change.places.size(); ++i) {
+        const auto place =
+            now == change.shape ? change.places[i] : place_in(change.places[i], change.shape, now);
+        if (place) {
+            f(i, *place, stored_place(*place, stored_shape, layout));
+        }
+    }
+}
+
+}  // namespace
+
 void change_all(const TensorChange& change, const Layout& layout, Value& value) {
-    const auto shape = value.shape();
     const CustomEffect none;
+    const auto shape = value.shape();
+    const auto dtype = value.dtype();
+    const auto bytes = value.mutable_bytes();
     if (change.effect.kind == Effect::Kind::rate) {
+        std::vector<std::optional<std::size_t>> at(change.places.size());
+        each_element(change, shape, layout,
+                     [&](std::size_t i, std::uint64_t, std::size_t stored) { at[i] = stored; });
         for (const auto& [element, bit] : rate_flips(change.effect, change.places.size())) {
-            const auto stored = stored_place(change.places[element], shape, layout);
-            const auto bytes = value.mutable_bytes();
-            store_bits(value.dtype(), bytes, stored,
-                       load_bits(value.dtype(), bytes, stored) ^ std::uint64_t{1} << bit);
+            if (at[element]) {
+                store_bits(dtype, bytes, *at[element],
+                           load_bits(dtype, bytes, *at[element]) ^ std::uint64_t{1} << bit);
+            }
         }
         return;
     }
-    for (const auto place : change.places) {
-        apply(change.effect, value.dtype(), value.mutable_bytes(),
-              stored_place(place, shape, layout), place,
+    each_element(change, shape, layout, [&](std::size_t, std::uint64_t place, std::size_t stored) {
+        apply(change.effect, dtype, bytes, stored, place,
               change.custom != nullptr ? *change.custom : none);
-    }
+    });
 }
 
 namespace {
@@ -78,10 +121,15 @@ void Runner::change(const Golden& golden, Lane& lane, const TensorChange& change
         }
         return;
     }
-    const auto shape = value.shape();
     std::vector<std::size_t> offsets;
-    for (const auto place : change.places) {
-        offsets.push_back(stored_place(place, shape, layout) * element);
+    std::vector<std::uint64_t> places;
+    each_element(change, value.shape(), layout,
+                 [&](std::size_t, std::uint64_t place, std::size_t stored) {
+                     offsets.push_back(stored * element);
+                     places.push_back(place);
+                 });
+    if (offsets.empty()) {
+        return;
     }
     auto patch = cells_of(g, offsets, value.bytes().data());
     const auto original = patch.cells;
@@ -94,7 +142,7 @@ void Runner::change(const Golden& golden, Lane& lane, const TensorChange& change
         const auto cell = at * static_cast<std::size_t>(patch.high - patch.low) +
                           static_cast<std::size_t>(one.low - patch.low);
         apply(change.effect, value.dtype(), std::span(patch.cells).subspan(cell * g.cell, g.cell),
-              offsets[i] % g.cell / element, change.places[i],
+              offsets[i] % g.cell / element, places[i],
               change.custom != nullptr ? *change.custom : none);
     }
     if (patch.cells != original) {
@@ -102,7 +150,8 @@ void Runner::change(const Golden& golden, Lane& lane, const TensorChange& change
     }
 }
 
-void Runner::change_outputs(const Golden& golden, std::size_t number, Lane& lane) {
+// What is changed as soon as it is written by a step; no_step: inputs of the model.
+void Runner::change_written(const Golden& golden, std::size_t number, Lane& lane) const {
     for (const auto& c : lane.tensors) {
         if (c.reader == no_step && circuit_.written_at(c.tensor) == number) {
             change(golden, lane, c);

@@ -87,13 +87,29 @@ void Circuit::find_images() {
 }
 
 FilterLayout Circuit::filter_layout(const Op& op, std::size_t slot) const {
-    if (!deployed_ || slot != 1 || !is_blocked_domain(op) || op.type != "Conv") {
+    if (!deployed_ || (slot != 1 && slot != 2) || !is_blocked_domain(op) || op.type != "Conv") {
         return {};
     }
-    const auto block = layout(op.outputs[0]).block;
-    const auto& shape = constant(op.inputs[1])->shape();
-    const bool depthwise = op.integer("group", 1) > 1 && shape[1] == 1;
-    return {block, layout(op.inputs[0]).block > 0 && !depthwise};
+    const auto out = layout(op.outputs[0]);
+    const auto in = layout(op.inputs[0]);
+    const auto& stored = constant(op.inputs[slot])->shape();
+    // Only what fills the last block up is not real.
+    const auto real = [](std::int64_t channels, std::int64_t all, std::int64_t block) {
+        return channels > 0 && channels <= all && all - channels < block ? channels : 0;
+    };
+    FilterLayout found;
+    found.outputs = real(out.channels, stored[0], out.block);
+    if (slot == 2) {
+        return found;
+    }
+    const auto group = op.integer("group", 1);
+    const bool depthwise = group > 1 && stored[1] == 1;
+    found.block = out.block;
+    found.inputs_blocked = in.block > 0 && !depthwise;
+    if (found.inputs_blocked && group == 1) {
+        found.inputs = real(in.channels, stored[1], in.block);
+    }
+    return found;
 }
 
 std::size_t Circuit::written_at(TensorId id) const {
@@ -113,6 +129,9 @@ OpProgram Circuit::compile(const Step& step, const std::vector<Value>& types,
     const auto& segment = plan_.segments[step_of(step.op)];
     auto part = extract_ops(model(), segment.ops, segment.outputs, constants);
     OpProgram made;
+    // Engines of other dialects may plan memory when they compile. No other shape comes: only parts
+    // of ops of ONNX are run.
+    const bool shaped = model().dialect != "onnx";
     const std::vector<TensorId> inputs(part.graph.inputs().begin(), part.graph.inputs().end());
     for (const auto input : inputs) {
         const auto id = graph().find_tensor(part.graph.tensor(input).name).value();
@@ -120,6 +139,7 @@ OpProgram Circuit::compile(const Step& step, const std::vector<Value>& types,
         const auto& value = types[index(id)];
         const auto* constant = plan_.constants[index(id)];
         auto type = constant != nullptr                   ? Type::tensor(constant->dtype())
+                    : shaped && value.is_tensor()         ? type_of(value)
                     : value.kind() == Value::Kind::tensor ? Type::tensor(value.dtype())
                     : value.kind() == Value::Kind::none   ? graph().tensor(id).type
                                                           : type_of(value);

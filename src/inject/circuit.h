@@ -55,7 +55,7 @@ public:
     Layout layout(TensorId id) const {
         return deployed_ ? deployed_->layouts[index(id)] : Layout{};
     }
-    // The layout of what a blocked convolution reads as filters; plain for all else.
+    // The layout of what a blocked convolution reads as filters and bias; plain for all else.
     FilterLayout filter_layout(const Op& op, std::size_t slot) const;
     bool is_image(TensorId id) const { return images_[index(id)]; }
     std::size_t step_of(OpId op) const { return step_of_[index(op)]; }

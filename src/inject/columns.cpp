@@ -76,6 +76,53 @@ bool Runner::can_column(const Golden& golden, std::size_t number, const Lane& la
            column_of(lane, number, op, matrix).has_value();
 }
 
+Variant columns_variant(const Circuit& circuit, const ProgramSpec& spec) {
+    const auto& step = circuit.steps()[spec.step];
+    const auto& op = circuit.graph().op(step.op);
+    const Matrix matrix{*circuit.constant(op.inputs[1]), step.footprint.columns_transposed};
+    const auto element = matrix.element();
+    const auto dtype = matrix.constant.dtype();
+    const auto width = static_cast<std::size_t>(spec.width);
+    std::vector<std::byte> narrow(matrix.rows() * width * element);
+    std::vector<std::byte> added(adds(op) ? width * element : 0);
+    const auto bytes = matrix.constant.bytes();
+    for (std::size_t c = 0; c < width; ++c) {
+        for (std::size_t r = 0; r < matrix.rows(); ++r) {
+            std::memcpy(narrow.data() + matrix.place(r, c, width) * element,
+                        bytes.data() + matrix.place(r, spec.columns[c], matrix.columns()) * element,
+                        element);
+        }
+        if (adds(op)) {
+            std::memcpy(added.data() + c * element,
+                        circuit.constant(op.inputs[2])->bytes().data() + spec.columns[c] * element,
+                        element);
+        }
+    }
+    for (std::size_t c = 0; c < spec.lanes.size(); ++c) {
+        for (const auto& baked : spec.lanes[c]) {
+            for (const auto& poke : baked.pokes) {
+                if (baked.tensor == op.inputs[1]) {
+                    store_bits(dtype, narrow, matrix.place(matrix.row_of(poke.stored), c, width),
+                               poke.word);
+                } else {
+                    store_bits(dtype, added, c, poke.word);
+                }
+            }
+        }
+    }
+    Variant variant;
+    auto shape = matrix.constant.shape();
+    shape[matrix.transposed ? 0 : 1] = spec.width;
+    variant.constants.emplace_back(op.inputs[1], Constant::copy(dtype, shape, narrow));
+    if (adds(op)) {
+        auto like = circuit.constant(op.inputs[2])->shape();
+        like.back() = spec.width;
+        variant.constants.emplace_back(op.inputs[2], Constant::copy(dtype, like, added));
+    }
+    variant.narrowed = true;
+    return variant;
+}
+
 // A product with only the columns of some lanes, each changed as its lane says; all columns of it
 // are compiled in, as the engine wants constant matrices.
 void Runner::run_columns_of(const Golden& golden, std::size_t number, std::span<Lane*> lanes,
@@ -86,76 +133,31 @@ void Runner::run_columns_of(const Golden& golden, std::size_t number, std::span<
     const Matrix matrix{*circuit_.constant(op.inputs[1]), step.footprint.columns_transposed};
     const auto element = matrix.element();
     const auto width = (lanes.size() + column_step - 1) / column_step * column_step;
-    std::vector<std::size_t> columns;
+    ProgramSpec spec{.step = number,
+                     .form = ProgramSpec::Form::columns,
+                     .width = static_cast<std::int64_t>(width)};
     for (const auto* lane : lanes) {
-        columns.push_back(*column_of(*lane, number, op, matrix));
+        spec.columns.push_back(*column_of(*lane, number, op, matrix));
     }
-    columns.resize(width, columns.front());
+    spec.columns.resize(width, spec.columns.front());
+    const auto& columns = spec.columns;
     const auto id = step.outputs[0];
     const auto& wanted = golden.values[index(id)];
     const auto rows = wanted.element_count() / matrix.columns();
-
-    // `changed`: with the lanes' changes, or golden.
-    const auto run = [&](bool changed) {
-        std::string key(reinterpret_cast<const char*>(&number), sizeof number);
-        std::vector<std::byte> narrow(matrix.rows() * width * element);
-        std::vector<std::byte> added(adds(op) ? width * element : 0);
-        const auto bytes = matrix.constant.bytes();
-        for (std::size_t c = 0; c < width; ++c) {
-            for (std::size_t r = 0; r < matrix.rows(); ++r) {
-                std::memcpy(narrow.data() + matrix.place(r, c, width) * element,
-                            bytes.data() + matrix.place(r, columns[c], matrix.columns()) * element,
-                            element);
-            }
-            if (adds(op)) {
-                std::memcpy(added.data() + c * element,
-                            circuit_.constant(op.inputs[2])->bytes().data() + columns[c] * element,
-                            element);
-            }
+    const auto run = [&] {
+        auto made = run_program(parts_->programs.get(spec, golden.values), step, golden.values)[0];
+        if (made.bytes().size() != rows * width * element) {
+            throw Error(Fault::engine, "a product of some columns has another size");
         }
-        const auto dtype = matrix.constant.dtype();
-        for (std::size_t c = 0; changed && c < lanes.size(); ++c) {
-            for (const auto& change : lanes[c]->constants) {
-                if (change.step != number) {
-                    continue;
-                }
-                key.append(reinterpret_cast<const char*>(&change.tensor), sizeof change.tensor);
-                for (const auto& poke : change.pokes) {
-                    key.append(reinterpret_cast<const char*>(&poke), sizeof poke);
-                    if (change.tensor == op.inputs[1]) {
-                        store_bits(dtype, narrow,
-                                   matrix.place(matrix.row_of(poke.stored), c, width), poke.word);
-                    } else {
-                        store_bits(dtype, added, c, poke.word);
-                    }
-                }
-            }
-        }
-        auto* program = changed ? parts_->rebuilt.find(key) : nullptr;
-        if (program == nullptr) {
-            Variant variant;
-            auto shape = matrix.constant.shape();
-            shape[matrix.transposed ? 0 : 1] = static_cast<std::int64_t>(width);
-            variant.constants.emplace_back(op.inputs[1], Constant::copy(dtype, shape, narrow));
-            if (adds(op)) {
-                auto like = circuit_.constant(op.inputs[2])->shape();
-                like.back() = static_cast<std::int64_t>(width);
-                variant.constants.emplace_back(op.inputs[2], Constant::copy(dtype, like, added));
-            }
-            variant.narrowed = true;
-            program = &parts_->rebuilt.keep(changed ? std::move(key) : std::string(),
-                                            circuit_.compile(step, golden.values, variant),
-                                            2 * narrow.size() + 16384);
-        }
-        return run_program(*program, step, golden.values)[0];
+        return made;
     };
 
     auto& works = parts_->columns[number].works;
     std::optional<Value> made;
     try {
         if (!works.contains(width)) {
-            const auto check = run(false);
-            bool same = check.bytes().size() == rows * width * element;
+            const auto check = run();
+            bool same = true;
             for (std::size_t r = 0; r < rows && same; ++r) {
                 for (std::size_t c = 0; c < width && same; ++c) {
                     same = std::memcmp(check.bytes().data() + (r * width + c) * element,
@@ -168,10 +170,13 @@ void Runner::run_columns_of(const Golden& golden, std::size_t number, std::span<
             works[width] = same;
         }
         if (works[width]) {
-            made = run(true);
+            for (const auto* lane : lanes) {
+                spec.add(*lane);
+            }
+            made = run();
         }
     } catch (const Error&) {
-        works[width] = false;
+        works[width] = false;  // each alone says what is wrong
     }
     if (!made) {
         for (auto* lane : lanes) {

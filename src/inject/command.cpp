@@ -15,15 +15,16 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <nlohmann/json.hpp>
+#include <memory>
 #include <optional>
 
+#include "base/json.h"
+#include "base/process.h"
 #include "inject/outputs.h"
 #include "run/isolate_message.h"
 #include "trocar/error.h"
 #include "trocar/format.h"
 #include "util/files.h"
-#include "util/process.h"
 #include "util/scratch.h"
 #include "util/text.h"
 
@@ -227,8 +228,6 @@ std::string Conversation::ask(const std::string& line, const std::string& about,
 
 namespace {
 
-using Json = nlohmann::json;
-
 // Seconds for an answer: as given, else so many times what the first one took, and a minute.
 class AnswerLimit {
 public:
@@ -267,20 +266,20 @@ public:
         return named;
     }
     Json about(const CampaignInput& input) const {
-        Json request = {{"name", input.name}, {"label", nullptr}};
+        auto request =
+            Json::object(Json::Order::sorted, {{"name", input.name}, {"label", nullptr}});
         if (input.label) {
             request["label"] = *input.label;
         }
         return request;
     }
     Json ask(const Json& request, const std::string& where) {
-        const auto line = request.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-        const auto answer = answer_to(line, where);
-        auto json = Json::parse(answer, nullptr, false);
-        if (json.is_discarded()) {
+        const auto answer = answer_to(request.dump(), where);
+        auto json = Json::parse(answer);
+        if (!json) {
             refuse(answer);
         }
-        return json;
+        return *std::move(json);
     }
     [[noreturn]] void refuse(std::string answer) const {
         constexpr std::size_t enough = 80;
@@ -363,8 +362,8 @@ private:
             asked_.refuse(json.dump());
         }
         return json.is_null()      ? TrialResult::none
-               : json.is_boolean() ? (json.get<bool>() ? 1 : 0)
-                                   : json.get<double>();
+               : json.is_boolean() ? (json.boolean() ? 1 : 0)
+                                   : json.number();
     }
     Metrics read(const Json& json) const {
         if (!json.is_object()) {
@@ -396,16 +395,16 @@ public:
         request["outputs"] = asked_.files(outputs, "output");
         request["folder"] = asked_.folder().string();
         const auto answer = asked_.ask(request, where(input));
-        if (!answer.is_object() || !answer.contains("outputs") || !answer["outputs"].is_object() ||
-            answer["outputs"].empty()) {
+        const auto* files = answer.find("outputs");
+        if (files == nullptr || !files->is_object() || files->empty()) {
             asked_.refuse(answer.dump());
         }
         std::vector<NamedValue> made;
-        for (const auto& [name, file] : answer["outputs"].items()) {
+        for (const auto& [name, file] : files->items()) {
             if (!file.is_string()) {
                 asked_.refuse(answer.dump());
             }
-            made.push_back({name, load_values(file.get<std::string>()).at(0).value});
+            made.push_back({name, load_values(file.string()).at(0).value});
         }
         return made;
     }

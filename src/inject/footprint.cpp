@@ -33,6 +33,7 @@ bool take_window(const Op& op, const std::vector<std::int64_t>& kernel, Footprin
         !take_pair(op.integers("dilations"), f.dilation_height, f.dilation_width)) {
         return false;
     }
+    f.dimensions = kernel.size();
     const auto pad = op.text("auto_pad", "NOTSET");
     if (pad != "NOTSET" && pad != "VALID") {
         return false;
@@ -144,8 +145,13 @@ bool is_product(const Op& op, const std::vector<const Constant*>& constants) {
         return true;
     }
     const auto columns = matrix.shape()[op.integer("transB", 0) != 0 ? 0 : 1];
-    return is_constant(constants, op.inputs[2]) && !constants[index(op.inputs[2])]->is_sparse() &&
-           constants[index(op.inputs[2])]->element_count() == static_cast<std::size_t>(columns);
+    if (!is_constant(constants, op.inputs[2])) {
+        return false;
+    }
+    // One number for each column: neither for each row nor for all.
+    const auto& added = *constants[index(op.inputs[2])];
+    return !added.is_sparse() && !added.shape().empty() && added.shape().back() == columns &&
+           added.element_count() == static_cast<std::size_t>(columns);
 }
 
 // Ops that treat each element of the first dimension on its own, in the same order of operations.

@@ -17,6 +17,7 @@ struct Footprint {
     };
     Kind kind = Kind::whole;
     // Of a window.
+    std::size_t dimensions = 0;  // spatial ones: 1 or 2
     std::int64_t kernel_height = 1;
     std::int64_t kernel_width = 1;
     std::int64_t stride_height = 1;

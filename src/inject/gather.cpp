@@ -26,27 +26,6 @@ Attribute integers(const char* name, std::vector<std::int64_t> values) {
     return a;
 }
 
-// The op on windows that stand side by side: as many outputs, without padding.
-Variant side_by_side(const Footprint& f, std::size_t rank) {
-    Variant variant;
-    if (f.kind != Footprint::Kind::window) {
-        return variant;
-    }
-    const bool two = rank == 4;
-    const auto kernel =
-        two ? std::vector{f.kernel_height, f.kernel_width} : std::vector{f.kernel_width};
-    const std::vector<std::int64_t> ones(kernel.size(), 1);
-    auto strides = ones;
-    strides.back() = f.kernel_width;
-    Attribute pad;
-    pad.name = "auto_pad";
-    pad.value = std::string("NOTSET");
-    variant.attributes = {integers("kernel_shape", kernel), integers("strides", strides),
-                          integers("dilations", ones),
-                          integers("pads", std::vector<std::int64_t>(2 * kernel.size(), 0)), pad};
-    return variant;
-}
-
 bool all_finite(const Constant& constant) {
     if (constant.dtype() != DType::f32) {
         return constant.dtype() == DType::f16 || !is_float(constant.dtype());
@@ -175,6 +154,29 @@ bool same_places(const Geometry& a, const Geometry& b) {
 }
 
 }  // namespace
+
+// The op on windows that stand side by side: as many outputs, without padding.
+Variant positions_variant(const Circuit& circuit, const ProgramSpec& spec) {
+    const auto& f = circuit.steps()[spec.step].footprint;
+    Variant variant;
+    if (f.kind != Footprint::Kind::window) {
+        return variant;
+    }
+    std::vector<std::int64_t> kernel = {f.kernel_width};
+    if (f.dimensions == 2) {
+        kernel.insert(kernel.begin(), f.kernel_height);
+    }
+    const std::vector<std::int64_t> ones(kernel.size(), 1);
+    auto strides = ones;
+    strides.back() = f.kernel_width;
+    Attribute pad;
+    pad.name = "auto_pad";
+    pad.value = std::string("NOTSET");
+    variant.attributes = {integers("kernel_shape", kernel), integers("strides", strides),
+                          integers("dilations", ones),
+                          integers("pads", std::vector<std::int64_t>(2 * kernel.size(), 0)), pad};
+    return variant;
+}
 
 bool sees_nan(const Golden& golden, const Step& step, const Lane& lane) {
     return std::any_of(step.inputs.begin(), step.inputs.end(), [&](TensorId id) {
@@ -322,15 +324,14 @@ void Runner::gather(const Golden& golden, std::size_t number, std::span<const Jo
     }
 }
 
-std::vector<Value> Runner::run_columns(const Golden& golden, std::size_t number,
-                                       std::size_t columns) {
+Value Runner::run_positions(const Golden& golden, std::size_t number, std::size_t columns) {
     const auto& step = circuit_.steps()[number];
     const auto& f = step.footprint;
     const auto& op = circuit_.graph().op(step.op);
     auto& gathered = parts_->gathered[number];
     auto& values = parts_->values;
     values.resize(golden.values.size());
-    const auto lend = [&](TensorId id, const std::vector<std::byte>& bytes, std::int64_t height,
+    const auto lend = [&](TensorId id, const Buffer& bytes, std::int64_t height,
                           std::int64_t width) {
         const auto& like = golden.values[index(id)];
         values[index(id)] = Value::borrow(
@@ -345,9 +346,23 @@ std::vector<Value> Runner::run_columns(const Golden& golden, std::size_t number,
     for (std::size_t i = 0; i < f.local_slots.size(); ++i) {
         lend(op.inputs[f.local_slots[i]], gathered.locals[i], 1, count);
     }
-    auto made = run_program(gathered.made, step, values);
-    for (const auto id : step.inputs) {
-        values[index(id)] = {};
+    const auto clear = [&] {
+        for (const auto id : step.inputs) {
+            values[index(id)] = {};
+        }
+    };
+    Value made;
+    try {
+        const ProgramSpec spec{.step = number, .form = ProgramSpec::Form::positions};
+        made = run_program(parts_->programs.get(spec, golden.values), step, values)[0];
+    } catch (const Error&) {
+        clear();
+        throw;
+    }
+    clear();
+    const auto& out = golden.geometries[index(step.outputs[0])];
+    if (made.bytes().size() != columns * static_cast<std::size_t>(out.groups) * out.cell) {
+        throw Error(Fault::engine, "an op at some positions gives another size");
     }
     return made;
 }
@@ -378,10 +393,6 @@ bool Runner::calibrated(const Golden& golden, std::size_t number, std::size_t si
     const auto total = static_cast<std::uint64_t>(out.positions());
     Lane lane;
     try {
-        if (!gathered.made.program) {
-            gathered.made = circuit_.compile(
-                step, golden.values, side_by_side(f, golden.values[index(id)].shape().size()));
-        }
         for (std::uint64_t round = 0; round < 3; ++round) {
             Job job{&lane, {}};
             for (std::size_t c = 0; c < columns; ++c) {
@@ -395,15 +406,10 @@ bool Runner::calibrated(const Golden& golden, std::size_t number, std::size_t si
             }
             gather(golden, number, std::span(&job, 1), 0, columns, columns);
             const auto start = now_seconds();
-            const auto made = run_columns(golden, number, columns);
+            const auto made = run_positions(golden, number, columns);
             gathered.seconds[size_class] = now_seconds() - start;
-            const auto* bytes = made[0].bytes().data();
+            const auto* bytes = made.bytes().data();
             const auto* wanted = golden.values[index(id)].bytes().data();
-            if (made[0].bytes().size() !=
-                columns * static_cast<std::size_t>(out.groups) * out.cell) {
-                gathered.failed = true;
-                return false;
-            }
             for (std::size_t c = 0; c < columns; ++c) {
                 for (std::int64_t g = 0; g < out.groups; ++g) {
                     const auto group = static_cast<std::size_t>(g);
@@ -458,6 +464,13 @@ void Runner::run_gathered(const Golden& golden, std::size_t number, std::span<Jo
         column_bytes =
             static_cast<std::size_t>(in.groups * f.kernel_height * f.kernel_width) * in.cell;
     }
+    // Each alone gives the same, or says what is wrong.
+    const auto all_whole = [&] {
+        parts_->gathered[number].failed = true;
+        for (auto& j : jobs) {
+            run_whole(golden, number, *j.lane, watch);
+        }
+    };
     const auto largest = largest_class(column_bytes);
     std::size_t job = 0;
     std::size_t in_job = 0;
@@ -468,21 +481,21 @@ void Runner::run_gathered(const Golden& golden, std::size_t number, std::span<Jo
             ++size_class;
         }
         if (size_class == column_classes.size()) {
-            parts_->gathered[number].failed = true;
-            for (auto& j : jobs) {
-                run_whole(golden, number, *j.lane, watch);
-            }
-            return;
+            return all_whole();
         }
         const auto columns = column_classes[size_class];
         const auto count = std::min(left, columns);
         gather(golden, number, jobs, first, count, columns);
         const auto before = now_seconds();
-        std::vector<Value> made;
-        made = run_columns(golden, number, columns);
+        Value made;
+        try {
+            made = run_positions(golden, number, columns);
+        } catch (const Error&) {
+            return all_whole();
+        }
         auto& seconds = parts_->gathered[number].seconds[size_class];
         seconds = 0.7 * seconds + 0.3 * (now_seconds() - before) * 1.3;
-        const auto* bytes = made[0].bytes().data();
+        const auto* bytes = made.bytes().data();
         for (std::size_t c = 0; c < count; ++c) {
             while (in_job == jobs[job].positions.size()) {
                 ++job;

@@ -63,20 +63,31 @@ std::size_t stored_place(std::size_t place, const Shape& shape, const Layout& la
            channel % block;
 }
 
-std::size_t stored_place(std::size_t place, const Shape& shape, const FilterLayout& layout) {
-    if (layout.block == 0 || shape.size() < 3) {
+Shape plain_shape(Shape stored, const FilterLayout& layout) {
+    if (layout.outputs > 0 && !stored.empty()) {
+        stored[0] = layout.outputs;
+    }
+    if (layout.inputs > 0 && stored.size() > 1) {
+        stored[1] = layout.inputs;
+    }
+    return stored;
+}
+
+std::size_t stored_place(std::size_t place, const Shape& stored, const FilterLayout& layout) {
+    if (layout.block == 0 || stored.size() < 3) {
         return place;
     }
     const auto block = static_cast<std::size_t>(layout.block);
-    const auto inputs = static_cast<std::size_t>(shape[1]);
-    const auto inner = static_cast<std::size_t>(product(shape, 2));
+    const auto padded = static_cast<std::size_t>(stored[1]);
+    const auto inputs = layout.inputs > 0 ? static_cast<std::size_t>(layout.inputs) : padded;
+    const auto inner = static_cast<std::size_t>(product(stored, 2));
     const auto output = place / (inputs * inner);
     const auto input = place / inner % inputs;
     const auto tap = place % inner;
     if (!layout.inputs_blocked) {
-        return ((output / block * inputs + input) * inner + tap) * block + output % block;
+        return ((output / block * padded + input) * inner + tap) * block + output % block;
     }
-    return (((output / block * (inputs / block) + input / block) * inner + tap) * block +
+    return (((output / block * (padded / block) + input / block) * inner + tap) * block +
             input % block) *
                block +
            output % block;

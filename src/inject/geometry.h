@@ -41,12 +41,18 @@ Geometry geometry(DType dtype, const Shape& shape, const Layout& layout, bool im
 // a tensor in a layout. `shape` is the stored one.
 std::size_t stored_place(std::size_t place, const Shape& shape, const Layout& layout);
 
-// How the filters of a convolution stand in memory, where it wants blocked ones.
+// How the filters or the bias of a convolution stand in memory, where it wants blocked ones: with
+// channels added up to whole blocks, which are no numbers of the model.
 struct FilterLayout {
     std::int64_t block = 0;       // of output channels; 0: plain
     bool inputs_blocked = false;  // of input channels too, inside of which are the outputs
+    std::int64_t outputs = 0;     // real output channels; 0: all
+    std::int64_t inputs = 0;      // real input channels; 0: all
 };
-// Filters [O, I, spatial…]; O a multiple of the block, and I where inputs are blocked.
-std::size_t stored_place(std::size_t place, const Shape& shape, const FilterLayout& layout);
+// What is real of a constant that is stored in this shape: [O, I, spatial…] or [O].
+Shape plain_shape(Shape stored, const FilterLayout& layout);
+// Where element `place` of the plain shape is. `stored`: O a multiple of the block, and I where
+// inputs are blocked.
+std::size_t stored_place(std::size_t place, const Shape& stored, const FilterLayout& layout);
 
 }  // namespace trocar::inject

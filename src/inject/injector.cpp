@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cmath>
 #include <exception>
+#include <numeric>
 #include <thread>
 
 #include "inject/command.h"
@@ -18,11 +19,15 @@ namespace trocar::inject {
 
 Injector::Injector(const Model& model, std::shared_ptr<Engine> engine, CampaignInputs inputs,
                    CampaignOptions options)
-    : options_(std::move(options)),
+    : options_([&] {
+          options.view = campaign_view(options.view, engine->info());
+          return std::move(options);
+      }()),
       inputs_(std::move(inputs)),
-      circuit_(model, std::move(engine), options_.view),
+      circuit_(model, std::move(engine), *options_.view),
       first_runner_(circuit_, options_.accelerate) {
     check(model);
+    settle();
     universe_ = std::make_unique<Universe>(circuit_, types_, options_);
 }
 
@@ -64,9 +69,9 @@ const Injector::Ready& Injector::decide_on(std::uint64_t number) {
     auto& on = ready(number);
     if (!on.outputs) {
         on.outputs = postprocesses_.empty() ? on.raw : postprocesses_[0](on.raw, on.input);
-        on.decision = decide(*on.outputs);
+        on.choices = choices(rule_, *on.outputs);
         on.left_out = options_.monitoring.only_correct && on.input.label &&
-                      (on.decision.tops.empty() || on.decision.tops[0] != *on.input.label);
+                      !is_correct(rule_, on.choices, on.input).value_or(false);
     }
     return on;
 }
@@ -82,16 +87,21 @@ void Injector::check(const Model& model) {
                                 circuit_.engine().info().name, circuit_.engine().info().version),
                     "fix the seeds of random ops, or run with one thread");
     }
-    if (circuit_.deployed() != nullptr) {
-        Session whole(model, std::shared_ptr<Engine>(&circuit_.engine(), [](Engine*) {}));
-        if (!same_bits(first.raw, whole.run(first.input.values))) {
-            notes_.emplace_back(
-                "the model run op by op has other bits than run whole: faults are in the former");
-        }
+    compare_whole(model, first);
+    // The first runs wait for memory and caches: the median of some later ones is what a run takes.
+    const auto seconds_of = [](const Golden& golden) {
+        return std::accumulate(golden.seconds.begin(), golden.seconds.end(), 0.);
+    };
+    std::vector<double> warm;
+    constexpr double patience = 0.5;
+    for (double spent = 0; warm.empty() || (warm.size() < 5 && spent < patience);) {
+        warm.push_back(
+            seconds_of(first_runner_.golden(first.input.values, options_.memory_budget / 2)));
+        spent += warm.back();
     }
-    for (const auto seconds : again.seconds) {
-        golden_seconds_ += seconds;
-    }
+    std::nth_element(warm.begin(), warm.begin() + static_cast<std::ptrdiff_t>(warm.size() / 2),
+                     warm.end());
+    golden_seconds_ = warm[warm.size() / 2];
     golden_bytes_ = again.bytes;
     if (again.partial) {
         notes_.emplace_back(
@@ -102,9 +112,66 @@ void Injector::check(const Model& model) {
     types_ = again.types;
 }
 
+// Which output decides, and how: the first input shows it.
+void Injector::settle() {
+    const auto& monitoring = options_.monitoring;
+    const auto& first = ready(0);
+    // Not one of those that work later: this may be another process.
+    const auto outputs = monitoring.postprocess && monitoring.decision.kind != Decision::Kind::none
+                             ? monitoring.postprocess()(first.raw, first.input)
+                             : first.raw;
+    rule_ = bound(monitoring.decision, outputs, first.input.values);
+    const auto positions = choices(rule_, outputs).positions;
+    if (monitoring.only_correct && !(rule_.has_classes() && positions == 1)) {
+        throw Error(
+            Fault::usage,
+            fmt::format("only_correct needs one class for each input, and the decision "
+                        "is '{}'{}",
+                        text(chosen(rule_).decision),
+                        rule_.has_classes() ? fmt::format(" at {} positions", positions) : ""),
+            "leave --only-correct out, or choose another --decision");
+    }
+}
+
+// What runs whole is not always what runs op by op, where faults are.
+void Injector::compare_whole(const Model& model, const Ready& first) {
+    const std::shared_ptr<Engine> engine(&circuit_.engine(), [](Engine*) {});
+    if (circuit_.deployed() != nullptr) {
+        Session whole(model, engine);
+        const auto found = compare_outputs(whole.run(first.input.values), first.raw);
+        if (!found.same) {
+            whole_run_ = fmt::format(
+                "the model run op by op has other bits than run whole{}: faults are in the former",
+                found.output.empty()
+                    ? ""
+                    : fmt::format(", up to {:.6g} in '{}'", found.largest, found.output));
+        }
+    } else if (has_half_floats(circuit_.graph())) {
+        const auto found = compare_whole_run(circuit_.model(), engine, circuit_.plan(),
+                                             first.input.values, first.raw);
+        if (!found.same) {
+            whole_run_ = text(found);
+        }
+    }
+    if (!whole_run_.empty()) {
+        notes_.push_back(whole_run_);
+    }
+}
+
 bool Injector::rehearse() {
     const auto& first = ready(0);
     const auto again = first_runner_.golden(first.input.values, options_.memory_budget / 2);
+    if (!same_bits(first.raw, outputs_of(circuit_, again, nullptr))) {
+        return false;
+    }
+    first_runner_.rehearse(again);
+    return true;
+}
+
+bool Injector::rehearse_all() {
+    const auto& first = ready(0);
+    Runner fresh(circuit_, options_.accelerate);
+    const auto again = fresh.golden(first.input.values, options_.memory_budget / 2);
     return same_bits(first.raw, outputs_of(circuit_, again, nullptr));
 }
 
@@ -166,10 +233,10 @@ void Injector::forget_saved() {
     }
 }
 
-GoldenResult Injector::told(const Ready& on) {
-    return {on.number,      on.input.name,
-            on.input.label, on.decision.tops.empty() ? -1 : on.decision.tops[0],
-            on.left_out,    *on.outputs};
+GoldenResult Injector::told(const Ready& on) const {
+    return {on.number,      on.input.name, on.input.label,
+            on.choices.top, on.left_out,   is_correct(rule_, on.choices, on.input),
+            *on.outputs};
 }
 
 TrialResult Injector::result_of(const Ready& on, std::uint64_t trial, const Lane& lane,
@@ -190,7 +257,7 @@ TrialResult Injector::result_of(const Ready& on, std::uint64_t trial, const Lane
                                     "of the golden one",
                                     outputs.size(), on.outputs->size()));
         }
-        auto result = judge(*on.outputs, on.decision, outputs, same, lane, on.input,
+        auto result = judge(*on.outputs, rule_, on.choices, outputs, same, lane, on.input,
                             metrics_.empty() ? Metric() : metrics_[worker]);
         result.trial = trial;
         result.input = on.number;
@@ -221,21 +288,70 @@ bool Injector::is_audited(std::uint64_t trial, std::uint64_t input) const {
     return !options_.brute_force && unit_double(words[0], words[1]) < options_.audit;
 }
 
+namespace {
+
+// How a result differs from the one that brute force has; empty where it does not.
+std::string difference_text(const TrialResult& expected, const TrialResult& found) {
+    if (expected == found) {
+        return {};
+    }
+    if (expected.failure != found.failure) {
+        const auto told = [](const std::string& failure) {
+            return failure.empty() ? std::string("no failure") : fmt::format("'{}'", failure);
+        };
+        return fmt::format("{} instead of {}", told(found.failure), told(expected.failure));
+    }
+    if (expected.outcome != found.outcome) {
+        return fmt::format("the outcome is {} instead of {}", name(found.outcome),
+                           name(expected.outcome));
+    }
+    if (expected.detected != found.detected) {
+        return fmt::format("a range was {}left", found.detected ? "" : "not ");
+    }
+    return "a number that is measured of the outputs differs";
+}
+
+std::string difference_text(const std::vector<LayerEffect>& expected,
+                            const std::vector<LayerEffect>& found) {
+    for (std::size_t i = 0; i < std::max(expected.size(), found.size()); ++i) {
+        if (i >= expected.size() || i >= found.size()) {
+            const auto& only = i < expected.size() ? expected[i] : found[i];
+            return fmt::format("the effect on tensor '{}' is {}", only.tensor,
+                               i < expected.size() ? "missing" : "too many");
+        }
+        const auto& a = expected[i];
+        const auto& b = found[i];
+        if (a.tensor != b.tensor || a.changed != b.changed || a.bad != b.bad ||
+            a.max_abs != b.max_abs) {
+            return fmt::format("{} elements of tensor '{}' changed instead of {} of '{}'",
+                               b.changed, b.tensor, a.changed, a.tensor);
+        }
+    }
+    return {};
+}
+
+}  // namespace
+
 void Injector::audit(const Ready& on, const Work& work, std::size_t worker, Sink& sink) {
     sink.begin(worker, {&work.trial, 1});
     const auto trial = universe_->trial(work.trial);
     auto plain = make_lane(circuit_, types_, trial.faults, on.number, options_.monitoring.effects);
+    std::vector<LayerEffect> effects;
+    plain.effects = options_.monitoring.layers ? &effects : nullptr;
     runner(worker).run_plainly(on.golden, plain, watch_);
     sink.end(worker);
     const auto expected = result_of(on, work.trial, plain, worker);
-    const auto faulty = outputs_of(circuit_, on.golden, &plain);
-    const auto found = outputs_of(circuit_, on.golden, &work.lane);
-    if (expected != work.result || (work.lane.failure.empty() && !same_bits(faulty, found))) {
+    std::string how;
+    if (work.lane.failure.empty() && plain.failure.empty()) {
+        how = difference_text(outputs_of(circuit_, on.golden, &plain),
+                              outputs_of(circuit_, on.golden, &work.lane));
+    }
+    how = how.empty() ? difference_text(expected, work.result) : how;
+    how = how.empty() ? difference_text(effects, work.effects) : how;
+    if (!how.empty()) {
         throw Error(Fault::internal,
-                    fmt::format("trial {} on input {} differs from brute force: {} instead of {}; "
-                                "its faults: {}",
-                                work.trial, on.number, name(work.result.outcome),
-                                name(expected.outcome), text(trial.faults)),
+                    fmt::format("trial {} on input {} differs from brute force: {}; its faults: {}",
+                                work.trial, on.number, how, text(trial.faults)),
                     "please report it; --brute-force is exact meanwhile");
     }
 }
@@ -447,8 +563,8 @@ TrialResult lost(const GoldenResult& golden, std::uint64_t trial, Outcome outcom
     result.input = golden.input;
     result.outcome = outcome;
     result.golden_top = golden.top;
-    if (golden.label) {
-        result.golden_correct = golden.top == *golden.label;
+    if (golden.correct) {
+        result.golden_correct = golden.correct;
         result.faulty_correct = false;
     }
     result.failure = std::move(how);

@@ -47,10 +47,16 @@ public:
 
     const CampaignOptions& options() const { return options_; }
     std::uint64_t input_count() const { return inputs_.count; }
+    const Rule& rule() const { return rule_; }
     const Universe& universe() const { return *universe_; }
     double golden_seconds() const { return golden_seconds_; }
     std::uint64_t golden_bytes() const { return golden_bytes_; }
     std::vector<std::string>& notes() { return notes_; }
+    // How a run of the whole model differs from the golden run; empty: it does not, as far as is
+    // seen.
+    const std::string& whole_run() const { return whole_run_; }
+    // Of the golden run of the first input, as the model gives them.
+    const std::vector<NamedValue>& first_outputs() { return ready(0).raw; }
     Saved saved() const;
     void forget_saved();
 
@@ -58,8 +64,11 @@ public:
     void give(const Trial& trial);
     // The ranges that tensors have in golden runs, where they are asked for.
     void find_ranges();
-    // Does the engine give the golden bits once more, as in the process where this was made?
+    // Does the engine give the golden bits once more, as in the process where this was made? Also
+    // compiles some ops as trials do. Throws Error where the engine fails.
     bool rehearse();
+    // The same with every op compiled anew.
+    bool rehearse_all();
     // False: the sink said stop.
     bool work(const Share& share, Sink& sink);
     // By brute force, in this process.
@@ -74,7 +83,7 @@ private:
         std::vector<NamedValue> raw;  // outputs as the model gives them
         // Of them as they are processed, once `decide_on` was there.
         std::optional<std::vector<NamedValue>> outputs = std::nullopt;
-        Decision decision;
+        Choices choices;
         bool left_out = false;
     };
     // One trial on that input.
@@ -87,6 +96,8 @@ private:
     };
 
     void check(const Model& model);
+    void settle();
+    void compare_whole(const Model& model, const Ready& first);
     Ready& ready(std::uint64_t number);
     const Ready& decide_on(std::uint64_t number);
     void hire(std::size_t workers);
@@ -94,7 +105,7 @@ private:
     Runner& runner(std::size_t worker) {
         return worker == 0 ? first_runner_ : *others_[worker - 1];
     }
-    static GoldenResult told(const Ready& on);
+    GoldenResult told(const Ready& on) const;
     TrialResult result_of(const Ready& on, std::uint64_t trial, const Lane& lane,
                           std::size_t worker) const;
     std::size_t lanes_at_once(const Golden& golden) const;
@@ -109,6 +120,7 @@ private:
     CampaignOptions options_;
     CampaignInputs inputs_;
     Circuit circuit_;
+    Rule rule_;  // of the decision
     Runner first_runner_;
     std::vector<std::unique_ptr<Runner>> others_;  // of the workers but the first
     std::vector<Metric> metrics_;                  // by worker
@@ -119,6 +131,7 @@ private:
     double golden_seconds_ = 0;
     std::uint64_t golden_bytes_ = 0;
     std::vector<std::string> notes_;
+    std::string whole_run_;
     std::vector<Type> types_;     // of the first input's golden tensors
     std::optional<Ready> ready_;  // the last one
     std::optional<Trial> given_;

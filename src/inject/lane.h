@@ -44,7 +44,10 @@ struct Patch {
 struct TensorChange {
     TensorId tensor = TensorId::none;
     std::size_t reader = no_step;  // the only one that sees it; no_step: all
+    // Elements in row-major order of `shape`, the plain one that the tensor had when the fault was
+    // resolved. In a run where it has another shape, elements that are not there stay away.
     std::vector<std::uint64_t> places = {};
+    Shape shape = {};
     Effect effect = {};
     const CustomEffect* custom = nullptr;
 };

@@ -11,14 +11,14 @@
 namespace trocar::inject {
 namespace {
 
-std::shared_ptr<Engine> engine() {
+std::shared_ptr<Engine> lift_engine() {
     EngineOptions options;
     options.search = {TROCAR_SOURCE_DIR "/.deps/onnxruntime-1.31.1"};
     options.threads = 1;
     return open_engine(options);
 }
 
-Model test_model(const std::string& name) {
+Model lift_model(const std::string& name) {
     return load(TROCAR_SOURCE_DIR "/build/test-models/" + name + ".onnx");
 }
 
@@ -32,7 +32,7 @@ CampaignInputs inputs(const Model& model) {
             }};
 }
 
-class Collected : public CampaignObserver {
+class CollectedLifts : public CampaignObserver {
 public:
     void results(const std::vector<TrialResult>& some, const std::vector<LayerEffect>&) override {
         for (const auto& result : some) {
@@ -46,13 +46,13 @@ public:
 
 TEST(Lift, LeavesNoConstantInBodiesAndTheModelTheSame) {
     for (const auto* name : {"if", "trips", "nested", "same_names", "scan", "loop"}) {
-        const auto model = test_model(name);
+        const auto model = lift_model(name);
         auto lifted = clone(model);
         lift_constants(lifted.graph);
         EXPECT_TRUE(lifted.graph.verify().empty()) << name;
         const auto given = inputs(model).get(1).values;
-        Session before(model, engine());
-        Session after(lifted, engine());
+        Session before(model, lift_engine());
+        Session after(lifted, lift_engine());
         const auto a = before.run(given);
         const auto b = after.run(given);
         ASSERT_EQ(a.size(), b.size()) << name;
@@ -63,10 +63,10 @@ TEST(Lift, LeavesNoConstantInBodiesAndTheModelTheSame) {
 }
 
 TEST(Lift, NamesConstantsByOpAttributeAndName) {
-    auto model = clone(test_model("trips"));
+    auto model = clone(lift_model("trips"));
     lift_constants(model.graph);
     EXPECT_TRUE(model.graph.find_tensor("loop.body.gain"));
-    auto other = clone(test_model("if"));
+    auto other = clone(lift_model("if"));
     lift_constants(other.graph);
     EXPECT_TRUE(other.graph.find_tensor("choose.else_branch.gain"));
 }
@@ -75,31 +75,31 @@ TEST(Lift, NamesConstantsByOpAttributeAndName) {
 TEST(Lift, MakesConstantsOfBodiesFaultSites) {
     for (const auto* name : {"trips", "if", "scan"}) {
         for (const auto view : {View::deployed, View::source}) {
-            const auto model = test_model(name);
+            const auto model = lift_model(name);
             CampaignOptions options;
             options.view = view;
             options.populations.emplace_back();
             options.sampling.exhaustive = true;
-            Campaign fast(model, engine(), inputs(model), options);
-            Collected accelerated;
+            Campaign fast(model, lift_engine(), inputs(model), options);
+            CollectedLifts accelerated;
             fast.run(accelerated);
             EXPECT_TRUE(fast.notes().empty()) << name;
             options.brute_force = true;
-            Collected plain;
-            Campaign(model, engine(), inputs(model), options).run(plain);
+            CollectedLifts plain;
+            Campaign(model, lift_engine(), inputs(model), options).run(plain);
             EXPECT_EQ(accelerated.found, plain.found) << name;
         }
     }
 }
 
 TEST(Lift, FaultsInBodiesHaveTheirEffect) {
-    const auto model = test_model("trips");
+    const auto model = lift_model("trips");
     CampaignOptions options;
     options.view = View::source;
     options.sampling.list = {parse_faults("loop.body.gain [0] set 1"),
                              parse_faults("loop.body.gain>loop [0] set 0.5")};
-    Campaign campaign(model, engine(), inputs(model), options);
-    Collected all;
+    Campaign campaign(model, lift_engine(), inputs(model), options);
+    CollectedLifts all;
     campaign.run(all);
     EXPECT_GT((all.found[{0, 0}].max_abs), 0);
     EXPECT_EQ((all.found[{1, 0}].outcome), Outcome::masked);

@@ -1,9 +1,13 @@
 #include "inject/outputs.h"
 
+#include <fmt/format.h>
+
 #include <cstring>
 #include <optional>
 
+#include "inject/bits.h"
 #include "trocar/statistics.h"
+#include "util/text.h"
 
 namespace trocar::inject {
 
@@ -72,6 +76,7 @@ std::string key_of(const Lane& lane) {
     const auto add = [&](const auto& number) {
         key.append(reinterpret_cast<const char*>(&number), sizeof number);
     };
+    add(lane.constants.size());
     for (const auto& c : lane.constants) {
         if (c.constant) {
             return {};
@@ -96,9 +101,66 @@ std::string key_of(const Lane& lane) {
         add(c.effect.a);
         add(c.effect.b);
         add(c.effect.key);
+        add(c.effect.name.size());
         key += c.effect.name;
     }
     return key;
+}
+
+namespace {
+
+std::string element_text(const Value& value, std::size_t at) {
+    const auto element = bits(value.dtype());
+    if (element < 8 || element > 64) {
+        return {};
+    }
+    return fmt::format("{:#0{}x}", load_bits(value.dtype(), value.bytes(), at), element / 4 + 2);
+}
+
+// Where two values with other bits differ.
+std::string difference_text(const Value& expected, const Value& found) {
+    const auto a = type_of(expected);
+    const auto b = type_of(found);
+    if (!expected.is_tensor() || !found.is_tensor() || type_text(a) != type_text(b)) {
+        return fmt::format("{} instead of {}", type_text(b), type_text(a));
+    }
+    const auto size = std::max<std::size_t>(1, bits(expected.dtype()) / 8);
+    const auto x = expected.bytes();
+    const auto y = found.bytes();
+    std::size_t differing = 0;
+    std::size_t first = 0;
+    for (std::size_t i = 0; i + size <= x.size(); i += size) {
+        if (std::memcmp(x.data() + i, y.data() + i, size) != 0) {
+            first = differing == 0 ? i / size : first;
+            ++differing;
+        }
+    }
+    if (bits(expected.dtype()) < 8) {
+        return fmt::format("{} bytes differ, the first is number {}", differing, first);
+    }
+    auto rest = static_cast<std::int64_t>(first);
+    std::vector<std::string> place;
+    const auto shape = expected.shape();
+    for (auto d = shape.size(); d-- > 0;) {
+        place.insert(place.begin(), std::to_string(rest % shape[d]));
+        rest /= shape[d];
+    }
+    return fmt::format("{} of {} elements differ, first at [{}]: {} instead of {}", differing,
+                       x.size() / size, join(place, ","), element_text(found, first),
+                       element_text(expected, first));
+}
+
+}  // namespace
+
+std::string difference_text(const std::vector<NamedValue>& expected,
+                            const std::vector<NamedValue>& found) {
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+        if (!same_bits({expected[i]}, {found[i]})) {
+            return fmt::format("output '{}': {}", expected[i].name,
+                               difference_text(expected[i].value, found[i].value));
+        }
+    }
+    return {};
 }
 
 }  // namespace trocar::inject

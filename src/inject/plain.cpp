@@ -76,6 +76,7 @@ void Runner::run_plainly(const Golden& whole, Lane& lane, const Watch& watch) {
                 values[index(step.outputs[i])] = std::move(outputs[i]);
             }
         } catch (const Error& e) {
+            prove(golden, s, lane, e);
             take_failure(lane, e);
             return;
         }

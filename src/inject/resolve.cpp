@@ -75,11 +75,10 @@ std::size_t find_reader(const Circuit& circuit, const std::string& name, TensorI
         for (const auto& use : circuit.graph().tensor(tensor).uses) {
             readers.push_back(circuit.graph().op(use.op).name);
         }
-        throw Error(
-            Fault::usage,
-            fmt::format("there is no op '{}' that reads '{}'", name,
-                        circuit.graph().tensor(tensor).name),
-            readers.empty() ? "" : fmt::format("it is read by {}", fmt::join(readers, ", ")));
+        throw Error(Fault::usage,
+                    fmt::format("there is no op '{}' that reads '{}'", name,
+                                circuit.graph().tensor(tensor).name),
+                    readers.empty() ? "" : fmt::format("it is read by {}", join(readers, ", ")));
     }
     return step;
 }
@@ -96,7 +95,7 @@ std::vector<std::byte> with_fault(const Constant& constant, const ModelFault& fa
                                   const FilterLayout& filters, const CustomEffect& custom,
                                   std::vector<std::uint64_t>& stored) {
     std::vector<std::byte> bytes(constant.bytes().begin(), constant.bytes().end());
-    const auto at = places(fault.elements, constant.shape());
+    const auto at = places(fault.elements, plain_shape(constant.shape(), filters));
     const auto dtype = constant.dtype();
     if (fault.effect.kind == Effect::Kind::rate) {
         for (const auto& [element, bit] : rate_flips(fault.effect, at.size())) {
@@ -118,7 +117,7 @@ std::vector<ConstantChange::Poke> poke_elements(const Constant& constant, const 
                                                 const FilterLayout& filters,
                                                 const CustomEffect& custom) {
     std::vector<ConstantChange::Poke> pokes;
-    for (const auto place : places(fault.elements, constant.shape())) {
+    for (const auto place : places(fault.elements, plain_shape(constant.shape(), filters))) {
         const auto stored = stored_place(place, constant.shape(), filters);
         const auto before = load_bits(constant.dtype(), constant.bytes(), stored);
         std::array<std::byte, 8> one{};
@@ -169,7 +168,7 @@ void change_constant(const Circuit& circuit, TensorId tensor, std::size_t step,
         change.constant = sparse_with(now, fault, custom);
     } else if (existing == lane.constants.end() && fault.effect.kind != Effect::Kind::rate &&
                fault.elements.ranges.size() == original.shape().size() &&
-               places(fault.elements, original.shape()).size() <= few) {
+               places(fault.elements, plain_shape(original.shape(), filters)).size() <= few) {
         change.pokes = poke_elements(original, fault, filters, custom);
         if (change.pokes.empty()) {
             return;
@@ -245,8 +244,8 @@ Lane make_lane(const Circuit& circuit, const std::vector<Type>& types,
         }
         TensorChange change{.tensor = tensor};
         change.reader = fault.reader.empty() ? no_step : find_reader(circuit, fault.reader, tensor);
-        change.places =
-            places(fault.elements, plain_shape(type.shape().value(), circuit.layout(tensor)));
+        change.shape = plain_shape(type.shape().value(), circuit.layout(tensor));
+        change.places = places(fault.elements, change.shape);
         change.effect = fault.effect;
         change.custom = custom ? &custom : nullptr;
         // Refused now rather than in the run.

@@ -39,7 +39,8 @@ Runner::Runner(const Circuit& circuit, const Accelerate& accelerate)
     : circuit_(circuit),
       accelerate_(accelerate),
       programs_(circuit.steps().size()),
-      parts_(std::make_unique<Parts>(circuit.steps().size(), circuit.graph().tensor_limit())) {}
+      parts_(std::make_unique<Parts>(circuit, circuit.steps().size(),
+                                     circuit.graph().tensor_limit())) {}
 Runner::~Runner() = default;
 
 OpProgram& Runner::program(std::size_t step, const Golden& golden) {
@@ -69,6 +70,13 @@ std::vector<Value> Runner::run_program(OpProgram& program, const Step& step,
     return out;
 }
 
+Value aligned(const Value& value) {
+    const bool as_it_is =
+        !value.is_tensor() || bits(value.dtype()) == 0 ||
+        reinterpret_cast<std::uintptr_t>(value.bytes().data()) % memory_alignment == 0;
+    return as_it_is ? value : copy_of(value);
+}
+
 namespace {
 
 void take_inputs(const Circuit& circuit, const std::vector<NamedValue>& inputs,
@@ -79,7 +87,7 @@ void take_inputs(const Circuit& circuit, const std::vector<NamedValue>& inputs,
         if (!id) {
             continue;  // the engine found that it is not needed
         }
-        values[index(*id)] = fit_optional(input.value, graph.tensor(*id).type);
+        values[index(*id)] = aligned(fit_optional(input.value, graph.tensor(*id).type));
     }
     for (const auto id : graph.inputs()) {
         const auto& tensor = graph.tensor(id);
@@ -212,32 +220,40 @@ void Runner::give_back(const Golden& golden, TensorId id, const Patch& patch) {
     }
 }
 
+void Runner::Parts::meet(const Golden& golden, std::size_t number, const Step& step) {
+    std::vector<Shape> now;
+    for (const auto id : step.inputs) {
+        const auto& type = golden.types[index(id)];
+        now.push_back(type.kind == Type::Kind::tensor ? type.shape().value_or(Shape{}) : Shape{});
+    }
+    if (shapes[number] == now) {
+        return;
+    }
+    shapes[number] = std::move(now);
+    gathered[number] = {};
+    blocks[number] = {};
+    stacked[number] = {};
+    columns[number] = {};
+}
+
 // The program of an op with its constants as a lane has them.
 OpProgram& Runner::rebuilt(const Golden& golden, std::size_t number, const Lane& lane) {
-    std::string key(reinterpret_cast<const char*>(&number), sizeof number);
+    const auto replaces = [&](const ConstantChange& c) {
+        return c.step == number && c.constant.has_value();
+    };
+    if (std::none_of(lane.constants.begin(), lane.constants.end(), replaces)) {
+        ProgramSpec spec{.step = number};
+        spec.add(lane);
+        return parts_->programs.get(spec, golden.values);
+    }
     Variant variant;
-    std::size_t bytes = 16384;
-    bool known = true;
-    for (const auto& c : lane.constants) {
-        if (c.step != number) {
-            continue;
-        }
-        key.append(reinterpret_cast<const char*>(&c.tensor), sizeof c.tensor);
-        key.append(reinterpret_cast<const char*>(c.pokes.data()),
-                   c.pokes.size() * sizeof c.pokes[0]);
-        known = known && !c.constant;
-    }
-    if (auto* found = known ? parts_->rebuilt.find(key) : nullptr) {
-        return *found;
-    }
     for (const auto& c : lane.constants) {
         if (c.step == number) {
             variant.constants.emplace_back(c.tensor, changed(*circuit_.constant(c.tensor), c));
-            bytes += 2 * variant.constants.back().second.stored_bytes();
         }
     }
-    auto made = circuit_.compile(circuit_.steps()[number], golden.values, variant);
-    return parts_->rebuilt.keep(known ? std::move(key) : std::string(), std::move(made), bytes);
+    parts_->replaced = circuit_.compile(circuit_.steps()[number], golden.values, variant);
+    return parts_->replaced;
 }
 
 // An op with all its inputs, of the lane or golden, and its constants as the lane has them.
@@ -289,6 +305,7 @@ void Runner::run_whole(const Golden& golden, std::size_t number, Lane& lane, con
         }
     } catch (const Error& e) {
         end();
+        prove(golden, number, lane, e);
         take_failure(lane, e);
         return;
     }
@@ -313,8 +330,14 @@ void Runner::finish(const Golden& golden, std::size_t number, Lane& lane,
     for (auto& [id, patch] : outputs) {
         lane.patches.emplace_back(id, std::move(patch));
     }
-    change_outputs(golden, number, lane);
-    for (const auto id : step.outputs) {
+    change_written(golden, number, lane);
+    look_at(golden, step.outputs, lane, watch);
+}
+
+// Looks at tensors that are written now, with all their faults in place.
+void Runner::look_at(const Golden& golden, std::span<const TensorId> written, Lane& lane,
+                     const Watch& watch) const {
+    for (const auto id : written) {
         auto* patch = lane.patch(id);
         if (patch != nullptr) {
             look(circuit_, golden, id, *patch, watch, lane);
@@ -349,6 +372,7 @@ void Runner::run_reader(const Golden& golden, std::size_t number, Lane& lane, co
 void Runner::step(const Golden& golden, std::size_t number, std::span<Lane*> lanes,
                   const Watch& watch) {
     const auto& step = circuit_.steps()[number];
+    parts_->meet(golden, number, step);
     std::vector<Job> jobs;
     std::vector<Lane*> blocks;
     std::vector<Lane*> columns;
@@ -408,14 +432,8 @@ void Runner::run(const Golden& whole, std::span<Lane> lanes, const Watch& watch)
     std::size_t first = count;
     for (auto& lane : lanes) {
         ++saved_.lanes;
-        for (const auto& c : lane.tensors) {
-            if (c.reader == no_step && circuit_.written_at(c.tensor) == no_step) {
-                change(golden, lane, c);
-                if (auto* patch = lane.patch(c.tensor)) {
-                    look(circuit_, golden, c.tensor, *patch, watch, lane);
-                }
-            }
-        }
+        change_written(golden, no_step, lane);
+        look_at(golden, circuit_.graph().inputs(), lane, watch);
         first = std::min(first, lane.first);
         saved_.skipped += lane.first;
     }

@@ -12,6 +12,7 @@
 #include "inject/circuit.h"
 #include "inject/lane.h"
 #include "trocar/campaign.h"
+#include "trocar/error.h"
 
 namespace trocar::inject {
 
@@ -66,6 +67,9 @@ public:
     void run(const Golden& golden, std::span<Lane> lanes, const Watch& watch);
     // Brute force: every op of the model, from its inputs on, with the faults in place.
     void run_plainly(const Golden& golden, Lane& lane, const Watch& watch);
+    // Compiles some ops once more, with their constants set anew, as runs with faults do. Throws
+    // Error where that does not give the golden bits.
+    void rehearse(const Golden& golden);
 
     const Saved& saved() const { return saved_; }
     void forget_saved() { saved_ = {}; }
@@ -85,17 +89,26 @@ private:
     void run_reader(const Golden& golden, std::size_t number, Lane& lane, const Watch& watch);
     void finish(const Golden& golden, std::size_t number, Lane& lane,
                 std::vector<std::pair<TensorId, Patch>>&& outputs, const Watch& watch);
-    void change_outputs(const Golden& golden, std::size_t number, Lane& lane);
+    void look_at(const Golden& golden, std::span<const TensorId> written, Lane& lane,
+                 const Watch& watch) const;
+    void change_written(const Golden& golden, std::size_t number, Lane& lane) const;
     void change(const Golden& golden, Lane& lane, const TensorChange& change) const;
     Value lend(const Golden& golden, TensorId id, const Patch& patch);
     void give_back(const Golden& golden, TensorId id, const Patch& patch);
+
+    // prove.cpp
+    void try_step(const Golden& golden, std::size_t number,
+                  std::span<const ConstantChange> changes);
+    // Only what the fault did is an outcome: throws Error(engine) where the step fails without it,
+    // too. `error` is what the step of the lane ended with.
+    void prove(const Golden& golden, std::size_t number, const Lane& lane, const Error& error);
 
     // gather.cpp
     bool can_gather(const Golden& golden, std::size_t number, const Lane& lane,
                     std::vector<std::int32_t>& positions);
     void run_gathered(const Golden& golden, std::size_t number, std::span<Job> jobs,
                       const Watch& watch);
-    std::vector<Value> run_columns(const Golden& golden, std::size_t number, std::size_t columns);
+    Value run_positions(const Golden& golden, std::size_t number, std::size_t columns);
     bool calibrated(const Golden& golden, std::size_t number, std::size_t size_class);
     void gather(const Golden& golden, std::size_t number, std::span<const Job> jobs,
                 std::size_t first, std::size_t count, std::size_t columns);
@@ -114,9 +127,8 @@ private:
 
     // blocks.cpp
     bool can_block(const Golden& golden, std::size_t number, const Lane& lane) const;
-    std::optional<Value> run_filters(const Golden& golden, std::size_t number,
-                                     const std::vector<std::int64_t>& blocks,
-                                     std::span<Lane* const> lanes);
+    Value run_filters(const Golden& golden, std::size_t number,
+                      const std::vector<std::int64_t>& blocks, std::span<Lane* const> lanes);
     void run_blocks(const Golden& golden, std::size_t number, std::span<Lane*> lanes,
                     const Watch& watch);
 

@@ -1,248 +1,29 @@
 #include "inject/supervise.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
-#include <bit>
 #include <cerrno>
 #include <chrono>
-#include <cstdio>
 #include <cstring>
 
+#include "base/process.h"
+#include "inject/campaign_worker.h"
+#include "inject/outputs.h"
 #include "inject/wire.h"
-#include "run/child.h"
-#include "run/isolate_message.h"
 #include "trocar/error.h"
-#include "util/process.h"
 
 namespace trocar::inject {
 
-namespace {
-
-// Which trials are under way, and since when: written by a child's workers, read by its parent,
-// also after the child's death.
-class Board {
-public:
-    Board(std::size_t workers, std::size_t lanes)
-        : lanes_(std::max<std::size_t>(1, lanes)), slots_(std::max<std::size_t>(1, workers)) {
-        auto* shared =
-            ::mmap(nullptr, size(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-        if (shared == MAP_FAILED) {
-            throw Error(Fault::engine, fmt::format("no memory to share: {}", std::strerror(errno)));
-        }
-        words_ = static_cast<Word*>(shared);
-    }
-    Board(const Board&) = delete;
-    Board& operator=(const Board&) = delete;
-    ~Board() { ::munmap(words_, size()); }
-
-    void begin(std::size_t worker, std::span<const std::uint64_t> trials) {
-        auto* slot = at(worker);
-        for (std::size_t i = 0; i < trials.size() && i < lanes_; ++i) {
-            slot[head + i].store(trials[i], std::memory_order_relaxed);
-        }
-        const auto now = Clocks::now();
-        slot[1].store(std::bit_cast<std::uint64_t>(now.wall), std::memory_order_relaxed);
-        slot[2].store(std::bit_cast<std::uint64_t>(now.busy), std::memory_order_relaxed);
-        slot[0].store(trials.size(), std::memory_order_release);
-    }
-    void end(std::size_t worker) { at(worker)[0].store(0, std::memory_order_release); }
-
-    // Has one of those under way been so for too long, by the child's clocks? `workers` of it share
-    // the processor's time.
-    bool is_over(const Clocks& now, int workers, const Patience& patience, double factor) const {
-        for (std::size_t w = 0; w < slots_; ++w) {
-            if (at(w)[0].load(std::memory_order_acquire) > 0) {
-                auto taken =
-                    now - Clocks{std::bit_cast<double>(at(w)[1].load(std::memory_order_relaxed)),
-                                 std::bit_cast<double>(at(w)[2].load(std::memory_order_relaxed))};
-                taken.busy /= std::max(1, workers);
-                if (patience.is_over(taken, factor)) {
-                    return true;
-                }
-            }
-        }
-        return false;
-    }
-    std::vector<std::uint64_t> under_way() const {
-        std::vector<std::uint64_t> trials;
-        for (std::size_t w = 0; w < slots_; ++w) {
-            const auto count = at(w)[0].load(std::memory_order_acquire);
-            for (std::size_t i = 0; i < count && i < lanes_; ++i) {
-                trials.push_back(at(w)[head + i].load(std::memory_order_relaxed));
-            }
-        }
-        return trials;
-    }
-
-private:
-    using Word = std::atomic<std::uint64_t>;
-    static_assert(Word::is_always_lock_free);
-    static constexpr std::size_t head = 3;  // number of trials, clocks at their beginning
-    std::size_t size() const { return slots_ * (head + lanes_) * sizeof(Word); }
-    Word* at(std::size_t worker) const { return words_ + worker * (head + lanes_); }
-
-    std::size_t lanes_;
-    std::size_t slots_;
-    Word* words_ = nullptr;
-};
-
-// What a child tells, in the detail of a message.
-enum class Told : std::uint32_t { golden, results, audited, done };
-
-// The child's side: tells its parent all that comes.
-class Teller : public Sink {
-public:
-    Teller(int socket, Board& board) : socket_(socket), board_(board) {}
-
-    void golden(const GoldenResult& golden) override {
-        Message message;
-        message.text = packed(golden);
-        for (const auto& output : golden.outputs) {
-            if (output.value.is_tensor()) {
-                message.values.push_back(output);
-            }
-        }
-        tell(Told::golden, std::move(message));
-    }
-    // Told now and then: what is lost with a crash is done again.
-    void results(const std::vector<TrialResult>& results,
-                 const std::vector<LayerEffect>& effects) override {
-        results_.insert(results_.end(), results.begin(), results.end());
-        effects_.insert(effects_.end(), effects.begin(), effects.end());
-        constexpr std::size_t many = 4096;
-        constexpr double often = 0.1;  // seconds
-        if (results_.size() + effects_.size() >= many || Clocks::now().wall - told_ >= often) {
-            tell_results();
-        }
-    }
-    void audited(std::uint64_t trial, std::uint64_t input) override {
-        Message message;
-        message.text = packed(Share{0, input, {trial}});
-        tell(Told::audited, std::move(message));
-    }
-    bool stop() override { return false; }  // the parent ends this process
-    void begin(std::size_t worker, std::span<const std::uint64_t> trials) override {
-        board_.begin(worker, trials);
-    }
-    void end(std::size_t worker) override { board_.end(worker); }
-
-    void done(const Saved& saved) {
-        tell_results();
-        static_assert(std::is_trivially_copyable_v<Saved>);
-        Message message;
-        message.text.assign(reinterpret_cast<const char*>(&saved), sizeof saved);
-        tell(Told::done, std::move(message));
-    }
-    void fail(Fault fault, const std::string& sentence, const std::string& hint) {
-        Message message;
-        message.kind = Message::Kind::failure;
-        message.detail = static_cast<std::uint32_t>(fault);
-        message.text = sentence;
-        message.hint = hint;
-        send(message);
-    }
-
-private:
-    void tell_results() {
-        Message message;
-        message.text = packed(results_, effects_);
-        results_.clear();
-        effects_.clear();
-        told_ = Clocks::now().wall;
-        tell(Told::results, std::move(message));
-    }
-    void tell(Told what, Message message) {
-        message.kind = Message::Kind::result;
-        message.detail = static_cast<std::uint32_t>(what);
-        send(message);
-    }
-    void send(const Message& message) {
-        if (!send_message(socket_, message)) {
-            ::_exit(0);  // the parent is gone
-        }
-    }
-    int socket_;
-    Board& board_;
-    std::vector<TrialResult> results_;
-    std::vector<LayerEffect> effects_;
-    double told_ = 0;
-};
-
-// What this process prints is dropped, while the object is there.
-class Silence {
-public:
-    Silence() {
-        std::fflush(nullptr);
-        const Descriptor nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));
-        for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) {
-            kept_[stream] = Descriptor(::fcntl(stream, F_DUPFD_CLOEXEC, 3));
-            ::dup2(nothing.get(), stream);
-        }
-    }
-    Silence(const Silence&) = delete;
-    Silence& operator=(const Silence&) = delete;
-    ~Silence() {
-        std::fflush(nullptr);
-        for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) {
-            if (kept_[stream].is_open()) {
-                ::dup2(kept_[stream].get(), stream);
-            }
-        }
-    }
-
-private:
-    Descriptor kept_[3];
-};
-
-// Does this child have the golden bits of its parent? Ends it if not.
-void rehearse_here(Injector& injector, Board& board) {
-    const Silence silence;
-    constexpr std::uint64_t none = 0;
-    board.begin(0, {&none, 1});
-    if (!injector.rehearse()) {
-        ::_exit(1);
-    }
-    board.end(0);
-}
-
-[[noreturn]] void serve(Injector& injector, int socket, Board& board) {
-    Teller teller(socket, board);
-    try {
-        for (Message request; receive_message(socket, request);) {
-            const auto share = unpacked_share(request.text);
-            injector.forget_saved();
-            if (share.trials.empty()) {
-                rehearse_here(injector, board);
-            } else {
-                injector.work(share, teller);
-            }
-            teller.done(injector.saved());
-        }
-    } catch (const Error& e) {
-        teller.fail(e.fault(), e.what(), e.hint());
-    } catch (const std::exception& e) {
-        teller.fail(Fault::internal, e.what(), "");
-    }
-    ::_exit(0);
-}
-
-}  // namespace
-
 // A child that does shares of the work.
-class Process {
+class CampaignChild {
 public:
-    // `quiet`: what it prints is dropped.
-    Process(Injector& injector, bool quiet)
-        : board_(static_cast<std::size_t>(std::max(1, injector.options().workers)),
-                 injector.options().accelerate.batch) {
+    // Forked from this process, with the engine that is here. `quiet`: what it prints is dropped.
+    CampaignChild(Injector& injector, bool quiet) : board_(board_of(injector)) {
         int sockets[2];
         if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) {
             throw Error(Fault::engine,
@@ -258,24 +39,25 @@ public:
         }
         if (child_ == 0) {
             settle_child(parent);
-            std::optional<Silence> silence;
-            if (quiet) {
-                silence.emplace();
-            }
             socket_.reset();
-            serve(injector, other.get(), board_);
+            serve(injector, other.get(), board_, quiet);
         }
     }
-    Process(const Process&) = delete;
-    Process& operator=(const Process&) = delete;
-    ~Process() { end({}); }
+    // Made by the fork server, with an engine of its own.
+    CampaignChild(Injector& injector, bool quiet, ForkServer& server)
+        : board_(board_of(injector)), worker_(start_worker(server, injector, board_, quiet)) {}
+    CampaignChild(const CampaignChild&) = delete;
+    CampaignChild& operator=(const CampaignChild&) = delete;
+    ~CampaignChild() { end({}); }
 
-    int socket() const { return socket_.get(); }
+    int socket() const { return worker_ ? worker_->channel() : socket_.get(); }
     const Board& board() const { return board_; }
-    Clocks clocks() const { return Clocks::now_of(child_); }
+    Clocks clocks() const { return Clocks::now_of(worker_ ? worker_->id() : child_); }
     // Its wait status; kills it after so long.
     int end(std::chrono::milliseconds patience) {
-        if (child_ > 0) {
+        if (worker_) {
+            status_ = worker_->end(patience);
+        } else if (child_ > 0) {
             status_ = end_child(child_, patience);
             child_ = -1;
         }
@@ -283,11 +65,70 @@ public:
     }
 
 private:
+    static Board board_of(const Injector& injector) {
+        return {static_cast<std::size_t>(std::max(1, injector.options().workers)),
+                injector.options().accelerate.batch};
+    }
     Board board_;
     Descriptor socket_;
     pid_t child_ = -1;
+    std::optional<Worker> worker_;
     int status_ = 0;
 };
+
+namespace {
+
+std::string ending(int status) {
+    return WIFSIGNALED(status) ? signal_name(WTERMSIG(status))
+                               : fmt::format("exit code {}", WEXITSTATUS(status));
+}
+
+[[noreturn]] void pass_on(const Message& failure) {
+    throw Error(std::min(static_cast<Fault>(failure.detail), Fault::internal), failure.text,
+                failure.hint);
+}
+
+// Waits until a worker has made the campaign, and sees that it is the one of this process. False:
+// `stop` said so.
+bool meet(CampaignChild& child, Injector& injector, const std::function<bool()>& stop) {
+    constexpr std::chrono::minutes to_start{10};  // it loads the model, and runs it twice
+    const auto end = std::chrono::steady_clock::now() + to_start;
+    for (pollfd source{child.socket(), POLLIN, 0};;) {
+        constexpr int often = 50;  // milliseconds
+        if (::poll(&source, 1, often) > 0) {
+            break;
+        }
+        if (stop && stop()) {
+            return false;
+        }
+        if (std::chrono::steady_clock::now() > end) {
+            throw Error(Fault::engine, fmt::format("the process that is to run the engine has not "
+                                                   "been ready for {} minutes",
+                                                   to_start.count()));
+        }
+    }
+    Message message;
+    if (!receive_message(child.socket(), message)) {
+        throw Error(Fault::engine,
+                    fmt::format("the process that is to run the engine ended ({}) before it was "
+                                "ready",
+                                ending(child.end(std::chrono::seconds(2)))));
+    }
+    if (message.kind == Message::Kind::failure) {
+        pass_on(message);
+    }
+    const auto told = unpacked_share(message.text);
+    if (static_cast<Told>(message.detail) != Told::ready ||
+        told.group != injector.universe().population() ||
+        told.input != injector.universe().trials() ||
+        !same_bits(message.values, tensors_of(injector.first_outputs()))) {
+        throw Error(Fault::engine,
+                    "the engine does not give the same bits in a process of its own");
+    }
+    return true;
+}
+
+}  // namespace
 
 // Passes on what a child tells, and remembers what it has told.
 class Supervisor::Filter {
@@ -375,17 +216,31 @@ Supervisor::Supervisor(Injector& injector)
     : injector_(injector), patience_(injector.options().time_limit, injector.golden_seconds()) {}
 Supervisor::~Supervisor() = default;
 
-void Supervisor::renew(std::unique_ptr<Process>& process, bool quiet) {
-    if (!process) {
-        process = std::make_unique<Process>(injector_, quiet);
+// False: `stop` said so.
+bool Supervisor::renew(std::unique_ptr<CampaignChild>& child, bool quiet,
+                       const std::function<bool()>& stop) {
+    if (child) {
+        return true;
     }
+    if (server_ == nullptr) {
+        child = std::make_unique<CampaignChild>(injector_, quiet);
+        return true;
+    }
+    child = std::make_unique<CampaignChild>(injector_, quiet, *server_);
+    if (!meet(*child, injector_, stop)) {
+        child.reset();
+    }
+    return child != nullptr;
 }
 
 // Hands a share to a child and takes what it tells, to the end of either.
-Supervisor::Ended Supervisor::listen(Process& process, const Share& share, Filter& filter) {
+Supervisor::Ended Supervisor::listen(CampaignChild& process, const Share& share, Filter& filter) {
     Message request;
     request.kind = Message::Kind::run;
     request.text = packed(share);
+    if (server_ != nullptr) {
+        request.hint = given_;
+    }
     send_message(process.socket(), request);  // that nobody takes it is seen below
     // A rehearsal has no fault: what the user allows one is not meant for it.
     const auto patience =
@@ -408,16 +263,14 @@ Supervisor::Ended Supervisor::listen(Process& process, const Share& share, Filte
         Message message;
         if (!receive_message(process.socket(), message)) {
             const int status = process.end(std::chrono::seconds(2));
-            return {Ended::Kind::crash,
-                    WIFSIGNALED(status) ? signal_name(WTERMSIG(status))
-                                        : fmt::format("exit code {}", WEXITSTATUS(status)),
-                    process.board().under_way()};
+            return {Ended::Kind::crash, ending(status), process.board().under_way()};
         }
         if (message.kind == Message::Kind::failure) {
-            throw Error(std::min(static_cast<Fault>(message.detail), Fault::internal), message.text,
-                        message.hint);
+            pass_on(message);
         }
         switch (static_cast<Told>(message.detail)) {
+            case Told::ready:
+                break;
             case Told::golden: {
                 auto golden = unpacked_golden(message.text);
                 golden.outputs = std::move(message.values);
@@ -459,7 +312,9 @@ bool Supervisor::work_together(const Share& share, Filter& filter,
         if (some.trials.empty()) {
             return true;
         }
-        renew(together_, false);
+        if (!renew(together_, false, [&] { return filter.stop(); })) {
+            return false;
+        }
         const auto ended = listen(*together_, some, filter);
         if (ended.kind == Ended::Kind::done) {
             return true;
@@ -486,7 +341,9 @@ bool Supervisor::work_together(const Share& share, Filter& filter,
 bool Supervisor::work_alone(const Share& share, Filter& filter,
                             const std::vector<std::uint64_t>& suspects) {
     for (const auto trial : suspects) {
-        renew(alone_, true);
+        if (!renew(alone_, true, [&] { return filter.stop(); })) {
+            return false;
+        }
         const auto ended = listen(*alone_, Share{share.group, share.input, {trial}, true}, filter);
         if (ended.kind == Ended::Kind::done) {
             continue;
@@ -500,30 +357,68 @@ bool Supervisor::work_alone(const Share& share, Filter& filter,
                         fmt::format("the engine crashed ({}) on input {} where no fault was",
                                     ended.how, share.input));
         }
-        dangerous_.insert(trial);
         const bool crash = ended.kind == Ended::Kind::crash;
+        if (!works_without_faults()) {
+            throw Error(
+                Fault::engine,
+                fmt::format("the engine {} in a child process without a fault, too, so that "
+                            "nothing can be said of faults",
+                            crash ? "does not survive" : "does not end"),
+                "--no-isolate runs it in this process");
+        }
+        dangerous_.insert(trial);
         filter.lose(trial, crash ? Outcome::crash : Outcome::hang,
                     crash ? ended.how : patience_.text());
     }
-    alone_.reset();  // it holds the golden tensors of this input
+    if (server_ == nullptr) {
+        alone_.reset();  // it holds the golden tensors of this input, and another one is soon made
+    }
     return true;
 }
 
-bool Supervisor::rehearse() {
-    Nobody nobody;
-    const Share nothing{0, 0, {}, true};
-    Filter filter(nothing, nobody);
-    renew(together_, false);
-    try {
-        if (listen(*together_, nothing, filter).kind == Ended::Kind::done) {
-            saved_ = {};
-            return true;
-        }
-    } catch (const Error&) {
-        // It cannot be done in a child.
+// Does a child like those that trials run alone in survive the run of every op, compiled there?
+// Once is enough: all children are made alike.
+bool Supervisor::works_without_faults() {
+    if (!proven_) {
+        std::unique_ptr<CampaignChild> child;
+        renew(child, true, {});
+        proven_ = runs_golden(*child, true);
     }
-    together_.reset();
-    return false;
+    return proven_;
+}
+
+bool Supervisor::runs_golden(CampaignChild& child, bool all) {
+    Nobody nobody;
+    const Share nothing{0, 0, {}, all};
+    Filter filter(nothing, nobody);
+    const auto saved = saved_;
+    const auto ended = listen(child, nothing, filter);
+    saved_ = saved;
+    return ended.kind == Ended::Kind::done;
+}
+
+bool Supervisor::rehearse() {
+    const auto can = [&] {
+        try {
+            renew(together_, false, {});
+            if (runs_golden(*together_, false)) {
+                return true;
+            }
+        } catch (const Error& e) {
+            why_not_ = e.what();
+        }
+        together_.reset();
+        return false;
+    };
+    if (can()) {
+        return true;
+    }
+    // Not in a process that was forked after the engine was started.
+    if (ForkServer::running() == nullptr || injector_.options().recipe.make == nullptr) {
+        return false;
+    }
+    server_ = ForkServer::running();
+    return can();
 }
 
 bool Supervisor::work(const Share& share, Sink& sink) {
@@ -559,6 +454,7 @@ TrialResult Supervisor::replay(const Trial& trial, std::uint64_t input,
     };
     One one(effects);
     injector_.give(trial);
+    given_ = text(trial.faults);
     const Share share{trial.number, input, {trial.number}, true};
     Filter filter(share, one);
     work_alone(share, filter, share.trials);

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <map>
 
+#include "inject/test_campaigns.h"
 #include "trocar/error.h"
 #include "trocar/inject.h"
 #include "trocar/inputs.h"
@@ -12,16 +13,18 @@
 namespace trocar {
 namespace {
 
+using testing::misbehave;
+
 using ::testing::HasSubstr;
 
-std::shared_ptr<Engine> engine() {
+std::shared_ptr<Engine> test_engine() {
     EngineOptions options;
     options.search = {TROCAR_SOURCE_DIR "/.deps/onnxruntime-1.31.1"};
     options.threads = 1;
     return open_engine(options);
 }
 
-class Collected : public CampaignObserver {
+class CollectedTrials : public CampaignObserver {
 public:
     void results(const std::vector<TrialResult>& some, const std::vector<LayerEffect>&) override {
         for (const auto& result : some) {
@@ -39,18 +42,6 @@ public:
     std::size_t outputs = 0;
     std::size_t stop_after = std::numeric_limits<std::size_t>::max();
 };
-
-// Crashes where 11 divides what was drawn, never ends where 19 does, and is harmless else.
-void misbehave(DType, std::span<std::byte> tensor, std::size_t place, std::uint64_t draw) {
-    if (draw % 11 == 0) {
-        std::signal(SIGSEGV, SIG_DFL);
-        std::raise(SIGSEGV);
-    }
-    while (draw % 19 == 0) {
-        ::usleep(1000);
-    }
-    tensor[place * sizeof(float)] ^= std::byte{1};
-}
 
 class Supervised : public ::testing::Test {
 protected:
@@ -76,8 +67,8 @@ protected:
                     return CampaignInput{make_inputs(model, spec).values, 3, ""};
                 }};
     }
-    Collected run(Collected collected = {}) {
-        Campaign campaign(model, engine(), inputs(2), options);
+    CollectedTrials run(CollectedTrials collected = {}) {
+        Campaign campaign(model, test_engine(), inputs(2), options);
         stopped = campaign.run(collected).stopped;
         return collected;
     }
@@ -91,7 +82,7 @@ TEST_F(Supervised, CrashesAndHangsAreOutcomesWhateverTheWorkers) {
     ASSERT_EQ(all.found.size(), 80U);
     EXPECT_EQ(all.outputs, 1U);
     std::map<Outcome, std::set<std::string>> details;
-    Campaign campaign(model, engine(), inputs(2), options);
+    Campaign campaign(model, test_engine(), inputs(2), options);
     for (const auto& [which, result] : all.found) {
         const auto trial = campaign.trial(which.first);
         details[result.outcome].insert(result.failure);
@@ -114,7 +105,7 @@ TEST_F(Supervised, CrashesAndHangsAreOutcomesWhateverTheWorkers) {
 TEST_F(Supervised, CampaignsGoOnWhereTheyWereStopped) {
     options.workers = 2;
     const auto all = run();
-    Collected part;
+    CollectedTrials part;
     part.stop_after = 50;
     part = run(std::move(part));
     EXPECT_TRUE(stopped);
@@ -135,8 +126,8 @@ TEST_F(Supervised, ResultsAreThoseOfThisProcess) {
 
 TEST_F(Supervised, ReplaySaysWhatBecameOfATrial) {
     options.monitoring.ranges = Ranges::observe;
-    Campaign campaign(model, engine(), inputs(1), options);
-    Collected all;
+    Campaign campaign(model, test_engine(), inputs(1), options);
+    CollectedTrials all;
     campaign.run(all);
     std::map<Outcome, int> seen;
     for (const auto& [which, result] : all.found) {

@@ -11,6 +11,7 @@
 #include "trocar/error.h"
 #include "trocar/intervals.h"
 #include "trocar/random.h"
+#include "util/text.h"
 
 namespace trocar::inject {
 
@@ -146,7 +147,7 @@ void Universe::find_sites(const Circuit& circuit, const std::vector<Type>& types
             const auto near = near_matches(circuit.source().graph, population.ops);
             std::string hint = "`trocar summary MODEL` lists the ops";
             if (!near.empty()) {
-                hint = fmt::format("did you mean {}?", fmt::join(near, ", "));
+                hint = fmt::format("did you mean {}?", join(near, ", "));
             }
             throw Error(Fault::usage,
                         fmt::format("there are no {} to change at '{}'{}",
@@ -182,12 +183,14 @@ void Universe::add_constants(const Circuit& circuit, std::size_t p) {
                 continue;
             }
             seen[index(input)] = true;
+            const auto slot = static_cast<std::size_t>(
+                std::find(op.inputs.begin(), op.inputs.end(), input) - op.inputs.begin());
             Site site{.population = p,
                       .tensor = input,
                       .reader = population.all_readers ? no_step : s,
                       .layer = layer_name(circuit, id),
                       .dtype = constant->dtype(),
-                      .shape = constant->shape()};
+                      .shape = plain_shape(constant->shape(), circuit.filter_layout(op, slot))};
             if (!constant->is_sparse()) {
                 add(circuit, std::move(site));
                 continue;
@@ -302,7 +305,7 @@ void Universe::stratify() {
                 if (bit >= 0) {
                     names.push_back(fmt::format("bit {}", bit));
                 }
-                strata_.push_back({.name = fmt::format("{}", fmt::join(names, " / ")),
+                strata_.push_back({.name = fmt::format("{}", join(names, " / ")),
                                    .target = target,
                                    .layer = sampling.by_layer ? site.layer : "",
                                    .bit = bit});
@@ -337,10 +340,20 @@ double expected_rate(int bit) {
 
 }  // namespace
 
+// Of a finite population where each trial is one of its faults, drawn without replacement.
+std::uint64_t Universe::trials_for(double margin, double confidence) const {
+    const auto& sampling = options_.sampling;
+    const bool finite =
+        sweeps_.empty() && sampling.faults_per_trial == 1 && sampling.importance.empty();
+    return sample_size(finite ? std::optional(population_) : std::nullopt, margin, confidence);
+}
+
 void Universe::plan() {
     const auto& sampling = options_.sampling;
+    const auto wanted =
+        sampling.margin > 0 ? trials_for(sampling.margin, sampling.confidence) : sampling.trials;
     if (!sweeps_.empty()) {
-        trials_ = sampling.trials;
+        trials_ = wanted;
         strata_[0].planned = trials_;
         return;
     }
@@ -350,7 +363,7 @@ void Universe::plan() {
         plans.push_back({stratum.population, aware ? expected_rate(stratum.bit) : 0.5});
     }
     std::vector<std::uint64_t> counts;
-    const auto budget = std::min(sampling.trials, population_);
+    const auto budget = std::min(wanted, population_);
     if (sampling.exhaustive) {
         for (const auto& stratum : strata_) {
             counts.push_back(stratum.population);

@@ -37,6 +37,7 @@ public:
     const std::vector<Stratum>& strata() const { return strata_; }
     std::uint64_t population() const { return population_; }
     std::uint64_t trials() const { return trials_; }
+    std::uint64_t trials_for(double margin, double confidence) const;
     Trial trial(std::uint64_t number) const;
 
 private:

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "trocar/difference.h"
 #include "trocar/error.h"
@@ -14,104 +13,10 @@ namespace trocar::inject {
 
 namespace {
 
-constexpr std::size_t few = 5;
-
-const Value* deciding(const std::vector<NamedValue>& outputs) {
-    for (const auto& output : outputs) {
-        if (output.value.is_tensor() && is_numeric(output.value.dtype()) &&
-            output.value.element_count() > 0) {
-            return &output.value;
-        }
-    }
-    return nullptr;
-}
-
 std::vector<double> numbers_of(const Value& value) {
     std::vector<double> numbers(number_count(value.dtype(), value.element_count()));
     decode(value.dtype(), value.bytes(), 0, numbers);
     return numbers;
-}
-
-// The best of a row, earlier ones first among equals; none where a NaN makes it undecided.
-std::vector<std::int64_t> best(std::span<const double> row) {
-    if (std::any_of(row.begin(), row.end(), [](double x) { return std::isnan(x); })) {
-        return {};
-    }
-    std::vector<std::int64_t> order(row.size());
-    std::iota(order.begin(), order.end(), std::int64_t{0});
-    const auto count = std::min(few, row.size());
-    std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count),
-                      order.end(), [&](std::int64_t a, std::int64_t b) {
-                          const auto x = row[static_cast<std::size_t>(a)];
-                          const auto y = row[static_cast<std::size_t>(b)];
-                          return x != y ? x > y : a < b;
-                      });
-    order.resize(count);
-    return order;
-}
-
-std::size_t row_length(const Value& value) {
-    const auto shape = value.shape();
-    return shape.empty() ? 1 : static_cast<std::size_t>(shape.back());
-}
-
-}  // namespace
-
-Decision decide(const std::vector<NamedValue>& outputs) {
-    Decision decision;
-    const auto* value = deciding(outputs);
-    if (value == nullptr) {
-        return decision;
-    }
-    const auto numbers = numbers_of(*value);
-    const auto length = row_length(*value);
-    for (std::size_t first = 0; first + length <= numbers.size(); first += length) {
-        const std::span row(numbers.data() + first, length);
-        if (length == 1 && is_integer(value->dtype())) {
-            // A class by its number.
-            decision.tops.push_back(static_cast<std::int64_t>(row[0]));
-            decision.five.push_back({decision.tops.back()});
-            decision.scores.push_back(row[0]);
-            continue;
-        }
-        auto order = best(row);
-        decision.tops.push_back(order.empty() ? -1 : order[0]);
-        decision.scores.push_back(order.empty() ? std::nan("")
-                                                : row[static_cast<std::size_t>(order[0])]);
-        decision.five.push_back(std::move(order));
-    }
-    return decision;
-}
-
-namespace {
-
-void compare_decisions(const Decision& golden, const std::vector<NamedValue>& faulty_outputs,
-                       TrialResult& result) {
-    const auto faulty = decide(faulty_outputs);
-    const auto* value = deciding(faulty_outputs);
-    if (!faulty.tops.empty()) {
-        result.faulty_top = faulty.tops[0];
-    }
-    if (faulty.tops.size() != golden.tops.size() || value == nullptr) {
-        result.sdc1 = result.sdc5 = result.sdc10 = result.sdc20 = !golden.tops.empty();
-        return;
-    }
-    const auto numbers = numbers_of(*value);
-    const auto length = row_length(*value);
-    for (std::size_t i = 0; i < golden.tops.size(); ++i) {
-        result.sdc1 = result.sdc1 || faulty.tops[i] != golden.tops[i];
-        const auto& five = golden.five[i];
-        result.sdc5 =
-            result.sdc5 || std::find(five.begin(), five.end(), faulty.tops[i]) == five.end();
-        // The score of what the golden run chose, then and now.
-        const auto place = length == 1 ? 0 : static_cast<std::size_t>(golden.tops[i]);
-        const auto score = golden.tops[i] < 0 ? std::nan("") : numbers[i * length + place];
-        const auto off = score == golden.scores[i]
-                             ? 0
-                             : std::abs(score - golden.scores[i]) / std::abs(golden.scores[i]);
-        result.sdc10 = result.sdc10 || !(off <= 0.1);
-        result.sdc20 = result.sdc20 || !(off <= 0.2);
-    }
 }
 
 // The largest of numbers that are there.
@@ -179,37 +84,43 @@ void measure(const std::vector<NamedValue>& golden, const std::vector<NamedValue
 
 }  // namespace
 
-TrialResult judge(const std::vector<NamedValue>& golden, const Decision& decision,
+std::optional<bool> is_correct(const Rule& rule, const Choices& choices,
+                               const CampaignInput& input) {
+    return input.label && rule.has_classes() && choices.positions == 1
+               ? std::optional(choices.top == *input.label)
+               : std::nullopt;
+}
+
+TrialResult judge(const std::vector<NamedValue>& golden, const Rule& rule, const Choices& choices,
                   const std::vector<NamedValue>& faulty, bool same, const Lane& lane,
                   const CampaignInput& input, const Metric& metric) {
     TrialResult result;
-    result.golden_top = decision.tops.empty() ? -1 : decision.tops[0];
+    result.golden_top = choices.top;
     result.detected = lane.detected;
-    const auto label = input.label;
-    if (label) {
-        result.golden_correct = result.golden_top == *label;
-    }
+    result.golden_correct = is_correct(rule, choices, input);
     if (!lane.failure.empty()) {
         result.outcome = Outcome::failed;
         result.failure = lane.failure;
-        if (label) {
+        if (result.golden_correct) {
             result.faulty_correct = false;
         }
         return result;
     }
     if (same) {
         result.faulty_top = result.golden_top;
+        result.positions = choices.positions;
         result.max_abs = result.mean_abs = result.max_rel = 0;
         result.sqnr_db = std::numeric_limits<double>::infinity();
         result.cosine = 1;
         result.outcome = lane.bad ? Outcome::due : Outcome::masked;
     } else {
-        compare_decisions(decision, faulty, result);
+        compare(rule, choices, golden, faulty, result);
         measure(golden, faulty, result);
         result.outcome = lane.bad ? Outcome::due : result.sdc1 ? Outcome::sdc : Outcome::benign;
     }
-    if (label) {
-        result.faulty_correct = result.faulty_top == *label;
+    if (result.golden_correct) {
+        // Where there are several positions now, it is not the one class any more.
+        result.faulty_correct = result.positions == 1 && result.faulty_top == *input.label;
     }
     if (metric) {
         auto numbers = metric(golden, faulty, input);

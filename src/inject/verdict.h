@@ -2,22 +2,20 @@
 
 #include <vector>
 
+#include "inject/decision.h"
 #include "inject/lane.h"
 #include "trocar/inject.h"
 
 namespace trocar::inject {
 
-// The decisions that outputs stand for: along the last axis of the first output that has numbers.
-struct Decision {
-    std::vector<std::int64_t> tops;               // first choices; -1: none, for NaN
-    std::vector<std::vector<std::int64_t>> five;  // the first five of each
-    std::vector<double> scores;                   // of the first choices
-};
-Decision decide(const std::vector<NamedValue>& outputs);
+// Is the golden decision the label of the input? Nothing where there is no label, or no single
+// class to compare it with.
+std::optional<bool> is_correct(const Rule& rule, const Choices& choices,
+                               const CampaignInput& input);
 
 // What a run with faults did, from its outputs and what was seen on the way. `same` says that all
 // outputs have their golden bits.
-TrialResult judge(const std::vector<NamedValue>& golden, const Decision& decision,
+TrialResult judge(const std::vector<NamedValue>& golden, const Rule& rule, const Choices& choices,
                   const std::vector<NamedValue>& faulty, bool same, const Lane& lane,
                   const CampaignInput& input, const Metric& metric);
 

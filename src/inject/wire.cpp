@@ -90,7 +90,7 @@ private:
 template <class Pass, class R>
 void pass(Pass& p, R& r) requires std::is_same_v<std::remove_const_t<R>, TrialResult> {
     p(r.trial), p(r.input), p(r.outcome), p(r.golden_top), p(r.faulty_top);
-    p(r.sdc1), p(r.sdc5), p(r.sdc10), p(r.sdc20);
+    p(r.sdc1), p(r.sdc5), p(r.sdc10), p(r.sdc20), p(r.positions), p(r.changed);
     p(r.golden_correct), p(r.faulty_correct), p(r.detected);
     p(r.max_abs), p(r.mean_abs), p(r.max_rel), p(r.sqnr_db), p(r.cosine), p(r.metric);
     p(r.failure), p(r.metrics);
@@ -103,7 +103,7 @@ void pass(Pass& p, E& e) requires std::is_same_v<std::remove_const_t<E>, LayerEf
 
 template <class Pass, class G>
 void pass(Pass& p, G& g) requires std::is_same_v<std::remove_const_t<G>, GoldenResult> {
-    p(g.input), p(g.name), p(g.label), p(g.top), p(g.left_out);
+    p(g.input), p(g.name), p(g.label), p(g.top), p(g.left_out), p(g.correct);
 }
 
 template <class T>

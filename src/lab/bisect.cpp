@@ -12,7 +12,7 @@ namespace trocar {
 
 namespace {
 
-constexpr std::size_t deepest = 8;  // bodies in bodies
+constexpr std::size_t deepest_search = 8;  // bodies in bodies
 
 std::vector<NamedValue> named(const Graph& graph, const std::vector<TensorId>& ids,
                               std::span<const Value> values) {
@@ -460,7 +460,7 @@ Bisection bisect(const Model& model, const Model* other, const SideOptions& refe
                  const BisectOptions& options) {
     auto found = Search(model, other, reference, second, inputs, options).run();
     // A body is opened as long as the culprit is one, and what is in it shows the difference too.
-    for (std::size_t depth = 0; depth < deepest && found.found == Bisection::Found::layer;
+    for (std::size_t depth = 0; depth < deepest_search && found.found == Bisection::Found::layer;
          ++depth) {
         const bool same_model = other == nullptr;
         auto inside = taken_branch(found, same_model);

@@ -5,12 +5,12 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/process.h"
 #include "lab/files.h"
 #include "trocar/error.h"
 #include "trocar/format.h"
 #include "util/file_stem.h"
 #include "util/files.h"
-#include "util/process.h"
 #include "util/scratch.h"
 #include "util/text.h"
 
@@ -129,7 +129,7 @@ void check_outputs(std::span<const Value> outputs, std::span<const std::string> 
 PartRun run_on_files(const SideOptions& options, const CommandFiles& files,
                      const std::function<bool()>& cancel) {
     const auto end = run_command(fill_in(options.command, files),
-                                 {options.time_limit, options.memory_limit, cancel});
+                                 {options.time_limit, options.memory_limit, 0, cancel});
     PartRun run;
     run.seconds = end.seconds;
     const auto said = last_line(end.last_words);

@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
-#include <nlohmann/json.hpp>
+#include <limits>
 
+#include "base/json.h"
 #include "trocar/compare.h"
 #include "trocar/error.h"
 #include "trocar/version.h"
@@ -11,14 +13,13 @@ namespace trocar {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
 constexpr int schema = 1;
-constexpr int deepest = 16;  // twice what is written
+constexpr std::size_t deepest_report = 16;  // twice what is written
 constexpr std::array ends = {RunEnd::done, RunEnd::failed,      RunEnd::crashed,
                              RunEnd::hung, RunEnd::over_memory, RunEnd::bad_output};
 
 Json type_json(const Type& type) {
-    Json json;
+    auto json = Json::object(Json::Order::given);
     json["text"] = type_text(type);
     if (type.kind == Type::Kind::tensor) {
         json["dtype"] = name(type.dtype);
@@ -33,15 +34,15 @@ Type type_from(const Json& json) {
     if (!json.contains("dtype")) {
         return {};
     }
-    const auto dtype = parse_dtype(json.at("dtype").get<std::string>());
+    const auto dtype = parse_dtype(json.at("dtype").string());
     if (!json.contains("shape")) {
         return Type::tensor(dtype.value_or(DType::undefined));
     }
-    return Type::tensor(dtype.value_or(DType::undefined), json.at("shape").get<Shape>());
+    return Type::tensor(dtype.value_or(DType::undefined), json.at("shape").int64s());
 }
 
 Json tensor_json(const TensorComparison& tensor) {
-    Json json;
+    auto json = Json::object(Json::Order::given);
     json["tensor"] = tensor.tensor;
     json["reference"] = type_json(tensor.reference);
     json["found"] = type_json(tensor.found);
@@ -51,7 +52,7 @@ Json tensor_json(const TensorComparison& tensor) {
         json["layout"] = tensor.layout;
     }
     if (tensor.difference) {
-        json["difference"] = Json::parse(to_json(*tensor.difference));
+        json["difference"] = Json::parse_or_throw(to_json(*tensor.difference), Json::Order::given);
     } else {
         json["verdict"] = name(tensor.verdict);
         json["reason"] = tensor.reason;
@@ -71,20 +72,20 @@ Verdict verdict_from(const std::string& text) {
 
 TensorComparison tensor_from(const Json& json) {
     TensorComparison tensor;
-    tensor.tensor = json.at("tensor").get<std::string>();
+    tensor.tensor = json.at("tensor").string();
     tensor.reference = type_from(json.at("reference"));
     tensor.found = type_from(json.at("found"));
-    tensor.by_default.rtol = json.at("default_rtol").get<double>();
-    tensor.by_default.atol = json.at("default_atol").get<double>();
+    tensor.by_default.rtol = json.at("default_rtol").number();
+    tensor.by_default.atol = json.at("default_atol").number();
     if (tensor.by_default.rtol < 0 || tensor.by_default.atol < 0) {
         throw Error(Fault::input, fmt::format("'{}' has a tolerance below 0", tensor.tensor));
     }
-    tensor.layout = json.value("layout", "");
+    tensor.layout = json.string_or("layout", "");
     if (json.contains("difference")) {
         tensor.difference = difference_from_json(json.at("difference").dump());
     } else {
-        tensor.verdict = verdict_from(json.at("verdict").get<std::string>());
-        tensor.reason = json.at("reason").get<std::string>();
+        tensor.verdict = verdict_from(json.at("verdict").string());
+        tensor.reason = json.at("reason").string();
         tensor.factor =
             tensor.verdict == Verdict::fail ? std::numeric_limits<double>::infinity() : 0;
     }
@@ -103,7 +104,7 @@ RunEnd end_from(const std::string& text) {
 }  // namespace
 
 std::string to_json(const Comparison& comparison) {
-    Json json;
+    auto json = Json::object(Json::Order::given);
     json["trocar_comparison"] = schema;
     json["trocar"] = version();
     json["sides"] = comparison.sides;
@@ -111,15 +112,15 @@ std::string to_json(const Comparison& comparison) {
     json["notes"] = comparison.notes;
     auto& layers = json["layers"] = Json::array();
     for (const auto& layer : comparison.layers) {
-        layers.push_back({{"number", layer.number},
-                          {"name", layer.name},
-                          {"type", layer.type},
-                          {"module", layer.module},
-                          {"ops", layer.ops}});
+        layers.push_back(Json::object(Json::Order::given, {{"number", layer.number},
+                                                           {"name", layer.name},
+                                                           {"type", layer.type},
+                                                           {"module", layer.module},
+                                                           {"ops", layer.ops}}));
     }
     auto& results = json["results"] = Json::array();
     for (const auto& result : comparison.results) {
-        Json one;
+        auto one = Json::object(Json::Order::given);
         one["layer"] = result.layer;
         one["side"] = result.side;
         one["set"] = result.set;
@@ -134,47 +135,43 @@ std::string to_json(const Comparison& comparison) {
         }
         results.push_back(std::move(one));
     }
-    return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+    return json.dump(1) + "\n";
 }
 
 Comparison comparison_from_json(std::string_view text) {
     try {
-        const auto json = Json::parse(text, [](int depth, Json::parse_event_t, const Json&) {
-            if (depth > deepest) {
-                throw Error(Fault::input, "this is no saved comparison: it is nested too deep");
-            }
-            return true;
-        });
+        const auto json = Json::parse_or_throw(text, Json::Order::given, deepest_report);
         if (!json.is_object() || !json.contains("trocar_comparison") ||
             json.at("trocar_comparison") != schema) {
             throw Error(Fault::input, "this is no saved comparison of this version");
         }
         Comparison comparison;
-        comparison.sides = json.at("sides").get<std::vector<std::string>>();
+        comparison.sides = json.at("sides").strings();
         if (comparison.sides.size() < 2) {
             throw Error(Fault::input, "a comparison has two sides at least");
         }
-        comparison.complete = json.at("complete").get<bool>();
-        comparison.notes = json.at("notes").get<std::vector<std::string>>();
+        comparison.complete = json.at("complete").boolean();
+        comparison.notes = json.at("notes").strings();
         for (const auto& one : json.at("layers")) {
             Layer layer;
-            layer.number = one.value("number", comparison.layers.size());
-            layer.name = one.at("name").get<std::string>();
-            layer.type = one.at("type").get<std::string>();
-            layer.module = one.at("module").get<std::string>();
-            layer.ops = one.at("ops").get<std::vector<std::string>>();
+            const auto* number = one.find("number");
+            layer.number = number == nullptr ? comparison.layers.size() : number->uint64();
+            layer.name = one.at("name").string();
+            layer.type = one.at("type").string();
+            layer.module = one.at("module").string();
+            layer.ops = one.at("ops").strings();
             comparison.layers.push_back(std::move(layer));
         }
         for (const auto& one : json.at("results")) {
             LayerComparison result;
-            result.layer = one.at("layer").get<std::size_t>();
-            result.side = one.at("side").get<std::size_t>();
-            result.set = one.at("set").get<std::size_t>();
-            result.cumulative = one.at("cumulative").get<bool>();
-            result.end = end_from(one.at("end").get<std::string>());
-            result.reason = one.at("reason").get<std::string>();
-            result.seconds = one.at("seconds").get<double>();
-            result.reference_seconds = one.at("reference_seconds").get<double>();
+            result.layer = one.at("layer").uint64();
+            result.side = one.at("side").uint64();
+            result.set = one.at("set").uint64();
+            result.cumulative = one.at("cumulative").boolean();
+            result.end = end_from(one.at("end").string());
+            result.reason = one.at("reason").string();
+            result.seconds = one.at("seconds").number();
+            result.reference_seconds = one.at("reference_seconds").number();
             for (const auto& tensor : one.at("tensors")) {
                 result.tensors.push_back(tensor_from(tensor));
             }
@@ -185,7 +182,7 @@ Comparison comparison_from_json(std::string_view text) {
             comparison.results.push_back(std::move(result));
         }
         return comparison;
-    } catch (const Json::exception& error) {
+    } catch (const JsonError& error) {
         throw Error(Fault::input, fmt::format("this is no saved comparison: {}", error.what()));
     }
 }

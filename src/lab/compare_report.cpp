@@ -1,7 +1,6 @@
 #include "trocar/compare_report.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>

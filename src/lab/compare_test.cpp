@@ -4,9 +4,9 @@
 
 #include <cmath>
 
+#include "base/process.h"
 #include "trocar/bisect.h"
 #include "trocar/error.h"
-#include "util/process.h"
 
 namespace trocar {
 namespace {

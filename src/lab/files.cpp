@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
+#include <algorithm>
+#include <array>
+#include <map>
 
+#include "base/json.h"
 #include "trocar/error.h"
 #include "trocar/format.h"
 #include "trocar/version.h"
@@ -16,14 +19,34 @@ namespace trocar::lab {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
+
+// Members stand in a file in the order in which they are added.
+Json object(std::initializer_list<JsonMember> members = {}) {
+    return Json::object(Json::Order::given, members);
+}
 
 std::string text_of(const Json& json) {
-    return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+    return json.dump(1) + "\n";
+}
+
+Json texts_json(const std::map<std::string, std::string>& texts) {
+    auto json = object();
+    for (const auto& [key, text] : texts) {
+        json[key] = text;
+    }
+    return json;
+}
+
+std::map<std::string, std::string> texts_from(const Json& json) {
+    std::map<std::string, std::string> texts;
+    for (const auto& [key, text] : json.items()) {
+        texts.emplace(key, text.string());
+    }
+    return texts;
 }
 
 Json value_json(const LabValue& value) {
-    Json json;
+    auto json = object();
     json["name"] = value.name;
     json["type"] = type_text(value.type);
     if (value.type.kind == Type::Kind::tensor) {
@@ -32,22 +55,21 @@ Json value_json(const LabValue& value) {
             json["shape"] = *shape;
         }
     }
-    json["files"] = value.files;
-    json["sha256"] = value.sha256;
+    json["files"] = texts_json(value.files);
+    json["sha256"] = texts_json(value.sha256);
     return json;
 }
 
 LabValue value_from(const Json& json) {
     LabValue value;
-    value.name = json.at("name").get<std::string>();
+    value.name = json.at("name").string();
     if (json.contains("dtype")) {
-        const auto dtype =
-            parse_dtype(json.at("dtype").get<std::string>()).value_or(DType::undefined);
-        value.type = json.contains("shape") ? Type::tensor(dtype, json.at("shape").get<Shape>())
+        const auto dtype = parse_dtype(json.at("dtype").string()).value_or(DType::undefined);
+        value.type = json.contains("shape") ? Type::tensor(dtype, json.at("shape").int64s())
                                             : Type::tensor(dtype);
     }
-    value.files = json.at("files").get<std::map<std::string, std::string>>();
-    value.sha256 = json.at("sha256").get<std::map<std::string, std::string>>();
+    value.files = texts_from(json.at("files"));
+    value.sha256 = texts_from(json.at("sha256"));
     return value;
 }
 
@@ -67,20 +89,13 @@ std::vector<LabValue> values_from(const Json& json) {
     return values;
 }
 
-// What the parser has to say, without its own name and number for it.
-std::string plain_words(const Json::exception& error) {
-    const std::string text = error.what();
-    const auto end = text.find("] ");
-    return end == std::string::npos ? text : text.substr(end + 2);
-}
-
 template <class Work>
 auto parsed(std::string_view text, const fs::path& path, const Work& work) {
     try {
-        return work(Json::parse(text));
-    } catch (const Json::exception& error) {
+        return work(Json::parse_or_throw(text, Json::Order::given));
+    } catch (const JsonError& error) {
         throw Error(Fault::input, fmt::format("'{}' is not what `trocar split` wrote: {}",
-                                              path.string(), plain_words(error)));
+                                              path.string(), error.what()));
     }
 }
 
@@ -90,17 +105,17 @@ constexpr std::array ends = {RunEnd::done, RunEnd::failed,      RunEnd::crashed,
 }  // namespace
 
 std::string lab_json(const Lab& lab, const SplitOptions& options) {
-    Json json;
+    auto json = object();
     json["trocar_lab"] = schema;
     json["trocar"] = version();
     json["complete"] = lab.complete;
-    json["model"] = {{"path", lab.model}, {"sha256", lab.model_sha256}};
-    json["golden"] = {{"engine", lab.engine}, {"seed", lab.seed}};
+    json["model"] = object({{"path", lab.model}, {"sha256", lab.model_sha256}});
+    json["golden"] = object({{"engine", lab.engine}, {"seed", lab.seed}});
     json["by"] = options.by;
     json["tensors"] = options.kinds;
     auto& layers = json["layers"] = Json::array();
     for (const auto& layer : lab.layers) {
-        Json one;
+        auto one = object();
         one["number"] = layer.number;
         one["folder"] = layer.folder;
         one["name"] = layer.name;
@@ -149,24 +164,24 @@ fs::path model_in(const fs::path& folder) {
 }
 
 std::string layer_json(const Lab& lab, const LabLayer& layer) {
-    Json json;
+    auto json = object();
     json["trocar_layer"] = schema;
     json["number"] = layer.number;
     json["name"] = layer.name;
     json["type"] = layer.type;
     json["module"] = layer.module;
     json["ops"] = layer.ops;
-    json["of"] = {{"model", lab.model}, {"sha256", lab.model_sha256}};
-    json["golden"] = {{"engine", lab.engine}, {"seed", lab.seed}};
-    json["model"] = {{"file", layer.model_file}, {"sha256", layer.model_sha256}};
-    auto& tolerances = json["tolerance"] = Json::object();
+    json["of"] = object({{"model", lab.model}, {"sha256", lab.model_sha256}});
+    json["golden"] = object({{"engine", lab.engine}, {"seed", lab.seed}});
+    json["model"] = object({{"file", layer.model_file}, {"sha256", layer.model_sha256}});
+    auto& tolerances = json["tolerance"] = object();
     for (const auto& [output, tolerance] : layer.tolerances) {
-        tolerances[output] = {{"rtol", tolerance.rtol}, {"atol", tolerance.atol}};
+        tolerances[output] = object({{"rtol", tolerance.rtol}, {"atol", tolerance.atol}});
     }
     auto& samples = json["samples"] = Json::array();
     for (const auto& sample : layer.samples) {
-        samples.push_back(
-            {{"inputs", values_json(sample.inputs)}, {"outputs", values_json(sample.outputs)}});
+        samples.push_back(object(
+            {{"inputs", values_json(sample.inputs)}, {"outputs", values_json(sample.outputs)}}));
     }
     json["occurrences"] = layer.occurrences;
     return text_of(json);
@@ -178,10 +193,10 @@ void layer_from_json(std::string_view text, const fs::path& path, LabLayer& laye
             throw Error(Fault::input,
                         fmt::format("'{}' is no layer of a lab of this version", path.string()));
         }
-        layer.model_sha256 = json.at("model").at("sha256").get<std::string>();
+        layer.model_sha256 = json.at("model").at("sha256").string();
         for (const auto& [output, tolerance] : json.at("tolerance").items()) {
-            layer.tolerances[output] = {.rtol = tolerance.at("rtol").get<double>(),
-                                        .atol = tolerance.at("atol").get<double>()};
+            layer.tolerances[output] = {.rtol = tolerance.at("rtol").number(),
+                                        .atol = tolerance.at("atol").number()};
             if (layer.tolerances[output].rtol < 0 || layer.tolerances[output].atol < 0) {
                 throw Error(Fault::input,
                             fmt::format("'{}' has a tolerance below 0", path.string()));
@@ -191,7 +206,7 @@ void layer_from_json(std::string_view text, const fs::path& path, LabLayer& laye
             layer.samples.push_back(
                 {values_from(sample.at("inputs")), values_from(sample.at("outputs"))});
         }
-        layer.occurrences = json.at("occurrences").get<std::vector<std::string>>();
+        layer.occurrences = json.at("occurrences").strings();
         return 0;
     });
 }
@@ -267,29 +282,31 @@ fs::path result_path(const Lab& lab, const LabLayer& layer, const std::string& n
 }
 
 std::string result_json(const StoredResult& result) {
-    Json json;
+    auto json = object();
     json["trocar_result"] = schema;
     json["end"] = name(result.end);
     json["reason"] = result.reason;
     json["side"] = result.side;
     json["model_sha256"] = result.model_sha256;
     json["seconds"] = result.seconds;
-    json["outputs"] = result.outputs;
+    json["outputs"] = Json::array_of(result.outputs);
     return text_of(json);
 }
 
 StoredResult result_from_json(std::string_view text, const fs::path& path) {
     return parsed(text, path, [&](const Json& json) {
         StoredResult result;
-        const auto end = json.at("end").get<std::string>();
+        const auto end = json.at("end").string();
         for (const auto one : ends) {
             result.end = end == name(one) ? one : result.end;
         }
-        result.reason = json.at("reason").get<std::string>();
-        result.side = json.at("side").get<std::string>();
-        result.model_sha256 = json.at("model_sha256").get<std::string>();
-        result.seconds = json.at("seconds").get<double>();
-        result.outputs = json.at("outputs").get<std::vector<std::vector<std::string>>>();
+        result.reason = json.at("reason").string();
+        result.side = json.at("side").string();
+        result.model_sha256 = json.at("model_sha256").string();
+        result.seconds = json.at("seconds").number();
+        for (const auto& files : json.at("outputs")) {
+            result.outputs.push_back(files.strings());
+        }
         return result;
     });
 }
@@ -316,21 +333,21 @@ Lab lab_from_json(std::string_view text, const fs::path& path) {
         }
         Lab lab;
         lab.folder = folder;
-        lab.complete = json.at("complete").get<bool>();
-        lab.model = json.at("model").at("path").get<std::string>();
-        lab.model_sha256 = json.at("model").at("sha256").get<std::string>();
-        lab.engine = json.at("golden").at("engine").get<std::string>();
-        lab.seed = json.at("golden").at("seed").get<std::uint64_t>();
+        lab.complete = json.at("complete").boolean();
+        lab.model = json.at("model").at("path").string();
+        lab.model_sha256 = json.at("model").at("sha256").string();
+        lab.engine = json.at("golden").at("engine").string();
+        lab.seed = json.at("golden").at("seed").uint64();
         for (const auto& one : json.at("layers")) {
             LabLayer layer;
-            layer.number = one.at("number").get<std::size_t>();
-            layer.folder = one.at("folder").get<std::string>();
+            layer.number = one.at("number").uint64();
+            layer.folder = one.at("folder").string();
             (void)inside(folder, layer.folder);
-            layer.name = one.at("name").get<std::string>();
-            layer.type = one.at("type").get<std::string>();
-            layer.module = one.at("module").get<std::string>();
-            layer.ops = one.at("ops").get<std::vector<std::string>>();
-            layer.error = one.value("error", "");
+            layer.name = one.at("name").string();
+            layer.type = one.at("type").string();
+            layer.module = one.at("module").string();
+            layer.ops = one.at("ops").strings();
+            layer.error = one.string_or("error", "");
             lab.layers.push_back(std::move(layer));
         }
         return lab;

@@ -1,13 +1,13 @@
 #include "lab/layout.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstring>
 #include <numeric>
 
 #include "trocar/statistics.h"
+#include "util/text.h"
 
 namespace trocar::lab {
 
@@ -135,7 +135,7 @@ std::string layout_hint(const Value& reference, const Value& found, const Tolera
         }
         return as_it_is ? "the same elements under another shape"
                         : fmt::format("looks like a transposed layout{}: matches after perm [{}]",
-                                      name_of(order), fmt::join(order, ","));
+                                      name_of(order), join(order, ","));
     }
     return {};
 }

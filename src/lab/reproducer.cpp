@@ -1,8 +1,6 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <nlohmann/json.hpp>
-
+#include "base/json.h"
 #include "lab/files.h"
 #include "trocar/bisect.h"
 #include "trocar/error.h"
@@ -14,7 +12,6 @@ namespace trocar {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 // Reads its own folder and needs numpy, and the engines' Python packages where they are to be run.
 constexpr const char* script = R"py(#!/usr/bin/env python3
@@ -116,7 +113,7 @@ sys.exit(1 if differs else 0)
 )py";
 
 Json side_json(const SideOptions& side, const std::string& label, const std::string& model) {
-    Json json;
+    auto json = Json::object(Json::Order::given);
     json["kind"] = side.command.empty() ? side.engine.name : "command";
     json["label"] = label;
     json["model"] = model;
@@ -173,9 +170,9 @@ void write_all(const Bisection& bisection, const SideOptions& reference, const S
     }
     const auto& other = same ? first : second_file;
     const auto inputs = in_order(bisection.reference_model, bisection.inputs);
-    Json about;
-    about["sides"] = {side_json(reference, bisection.sides[0], first),
-                      side_json(second, bisection.sides[1], other)};
+    auto about = Json::object(Json::Order::given);
+    about["sides"] = Json::array({side_json(reference, bisection.sides[0], first),
+                                  side_json(second, bisection.sides[1], other)});
     about["input_files"] = write_values(inputs, folder / "inputs", "input");
     about["output_files"] = write_values(bisection.reference, folder / "reference", "output");
     write_values(bisection.other, folder / "found", "output");
@@ -187,9 +184,10 @@ void write_all(const Bisection& bisection, const SideOptions& reference, const S
         for (const auto& tensor : bisection.difference.tensors) {
             tolerance = tensor.tensor == output.name ? tensor.tolerance : tolerance;
         }
-        about["tolerances"].push_back({{"rtol", tolerance.rtol}, {"atol", tolerance.atol}});
+        about["tolerances"].push_back(
+            Json::object(Json::Order::given, {{"rtol", tolerance.rtol}, {"atol", tolerance.atol}}));
     }
-    write_file(folder / "about.json", about.dump(1, ' ', false, Json::error_handler_t::replace));
+    write_file(folder / "about.json", about.dump(1));
     write_file(folder / "reproduce.py", script);
     fs::permissions(folder / "reproduce.py", fs::perms::owner_exec, fs::perm_options::add, failed);
     std::string given;

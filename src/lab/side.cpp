@@ -1,7 +1,6 @@
 #include "trocar/side.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>

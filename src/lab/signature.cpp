@@ -1,12 +1,12 @@
 #include "lab/signature.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <unordered_map>
 
 #include "util/sha256.h"
+#include "util/text.h"
 
 namespace trocar::lab {
 
@@ -16,12 +16,12 @@ namespace {
 constexpr std::size_t telling_elements = 64;
 
 std::string constant_text(const Constant& constant) {
-    auto text = fmt::format("{}[{}]", name(constant.dtype()), fmt::join(constant.shape(), ","));
+    auto text = fmt::format("{}[{}]", name(constant.dtype()), join(constant.shape(), ","));
     if (constant.is_sparse()) {
         return "sparse " + text;
     }
     if (constant.is_string()) {
-        return fmt::format("{}{}", text, fmt::join(constant.string_values(), ","));
+        return fmt::format("{}{}", text, join(constant.string_values(), ","));
     }
     if (!is_float(constant.dtype()) && constant.element_count() <= telling_elements) {
         text += sha256_of(constant.bytes());
@@ -98,7 +98,7 @@ std::string op_text(const Op& op) {
         attributes.push_back(attribute.name + "=" + std::visit(AttributeText{}, attribute.value));
     }
     std::sort(attributes.begin(), attributes.end());
-    return fmt::format("{}:{}({})", op.domain, op.type, fmt::join(attributes, ";"));
+    return fmt::format("{}:{}({})", op.domain, op.type, join(attributes, ";"));
 }
 
 std::string signature(const Chain& chain, const Part& part, std::span<const Value> inputs) {

@@ -1,10 +1,9 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "lab/encode_part.h"
 #include "lab/files.h"
 #include "lab/signature.h"
@@ -33,7 +32,7 @@ void write(const fs::path& path, std::string_view text) {
 
 // A file of raw elements says nothing of itself: this stands beside it.
 std::string sidecar(const NamedValue& value, const std::string& sha256) {
-    nlohmann::ordered_json json;
+    auto json = Json::object(Json::Order::given);
     json["name"] = value.name;
     json["dtype"] = name(value.value.dtype());
     json["shape"] = value.value.shape();
@@ -41,7 +40,7 @@ std::string sidecar(const NamedValue& value, const std::string& sha256) {
     json["byte_order"] = "little";
     json["bits_per_element"] = bits(value.value.dtype());
     json["sha256"] = sha256;
-    return json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+    return json.dump(1) + "\n";
 }
 
 class Splitter {

@@ -118,12 +118,12 @@ void Builder::add_quantization(OpSpec& spec, const Tensor& tensor, const Quantiz
     spec.inputs.push_back(constant(Constant::of(DType::f32, shape, how.scales), "scale"));
     auto zeros = how.zero_points;
     zeros.resize(how.scales.size(), 0);
-    Value::List items;
+    RuleValue::List items;
     for (const auto zero : zeros) {
         items.emplace_back(zero);
     }
     const auto points =
-        constant_of(one ? items[0] : Value::list(std::move(items)), tensor.type.dtype);
+        constant_of(one ? items[0] : RuleValue::list(std::move(items)), tensor.type.dtype);
     spec.inputs.push_back(constant(points, "zero_point"));
     if (!one) {
         spec.attributes.push_back({"axis", std::int64_t{how.axis}, {}, {}});

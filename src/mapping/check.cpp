@@ -56,10 +56,9 @@ std::shared_ptr<Engine> engine_of(const std::string& dialect, const std::string&
     return open_engine(engine);
 }
 
-std::vector<trocar::Value> run(Engine& engine, const Model& model,
-                               const std::vector<NamedValue>& inputs) {
+std::vector<Value> run(Engine& engine, const Model& model, const std::vector<NamedValue>& inputs) {
     const auto program = engine.compile(model, {});
-    std::vector<trocar::Value> given;
+    std::vector<Value> given;
     for (const auto& name : program->input_names()) {
         const auto at = std::find_if(inputs.begin(), inputs.end(),
                                      [&](const NamedValue& one) { return one.name == name; });
@@ -68,13 +67,13 @@ std::vector<trocar::Value> run(Engine& engine, const Model& model,
         }
         given.push_back(at->value);
     }
-    std::vector<trocar::Value> outputs(program->output_names().size());
+    std::vector<Value> outputs(program->output_names().size());
     program->run(given, outputs);
     return outputs;
 }
 
 // The largest difference; relative to the largest element where these are not integers.
-double difference(const trocar::Value& a, const trocar::Value& b, std::string& why) {
+double difference(const Value& a, const Value& b, std::string& why) {
     if (!a.is_tensor() || !b.is_tensor() || a.dtype() != b.dtype() || a.shape() != b.shape()) {
         why = fmt::format("{} there, {} here", value_text(a), value_text(b));
         return 0;
@@ -101,7 +100,7 @@ double difference(const trocar::Value& a, const trocar::Value& b, std::string& w
 }
 
 // What a rule may ask of its outputs.
-void set_types(Model& model, const std::vector<trocar::Value>& outputs) {
+void set_types(Model& model, const std::vector<Value>& outputs) {
     for (std::size_t i = 0; i < outputs.size(); ++i) {
         if (outputs[i].is_tensor()) {
             model.graph.set_type(model.graph.outputs()[i], type_of(outputs[i]));
@@ -155,7 +154,7 @@ private:
     void compare(Model& model, const std::vector<NamedValue>& inputs, const RuleTest& test,
                  RuleCheck& result) {
         const bool lowers = file_.from == "aten" && from_.info().name == lowering_engine;
-        std::vector<trocar::Value> expected;
+        std::vector<Value> expected;
         if (!lowers) {
             try {
                 expected = run_source(model, inputs);
@@ -205,7 +204,7 @@ private:
     }
 
     // Files of TorchScript have no types: those that are inferred must be the ones that are made.
-    void check_types(const Model& model, const std::vector<trocar::Value>& outputs,
+    void check_types(const Model& model, const std::vector<Value>& outputs,
                      RuleCheck& result) const {
         if (file_.from != "aten") {
             return;
@@ -221,8 +220,7 @@ private:
         }
     }
 
-    std::vector<trocar::Value> run_source(const Model& model,
-                                          const std::vector<NamedValue>& inputs) {
+    std::vector<Value> run_source(const Model& model, const std::vector<NamedValue>& inputs) {
         try {
             return run(from_, model, inputs);
         } catch (const Error& error) {
@@ -233,8 +231,7 @@ private:
         }
     }
     // On an engine that has only the ops that rules make of the dialect's own.
-    std::vector<trocar::Value> run_lowered(const Model& model,
-                                           const std::vector<NamedValue>& inputs) {
+    std::vector<Value> run_lowered(const Model& model, const std::vector<NamedValue>& inputs) {
         if (file_.to == file_.from) {
             throw Untried{fmt::format("{} runs it by this rule itself", from_.info().name)};
         }

@@ -1,7 +1,6 @@
 #include "mapping/evaluate.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -15,9 +14,9 @@ namespace trocar::mapping {
 namespace {
 
 using Kind = Expression::Kind;
-using Scope = std::map<std::string, Value>;
+using Scope = std::map<std::string, RuleValue>;
 
-constexpr int deepest = 200;
+constexpr int deepest_calls = 200;
 constexpr std::size_t most_outputs = 10'000;
 
 class Evaluator {
@@ -29,8 +28,8 @@ public:
         throw Error(Fault::input, fmt::format("{}:{}: {}", rules_.file, line, sentence));
     }
 
-    Value evaluate(const Expression& e, Scope& scope) {
-        if (++depth_ > deepest) {
+    RuleValue evaluate(const Expression& e, Scope& scope) {
+        if (++depth_ > deepest_calls) {
             fail(e.line, "definitions call one another too deeply");
         }
         auto value = of_kind(e, scope);
@@ -39,7 +38,7 @@ public:
     }
 
 private:
-    Value of_kind(const Expression& e, Scope& scope) {
+    RuleValue of_kind(const Expression& e, Scope& scope) {
         switch (e.kind) {
             case Kind::none:
                 return {};
@@ -56,7 +55,7 @@ private:
             case Kind::attribute:
                 return attribute(e);
             case Kind::list:
-                return Value::list(items(e.children, scope));
+                return RuleValue::list(items(e.children, scope));
             case Kind::comprehension:
                 return comprehension(e, scope);
             case Kind::choice:
@@ -79,7 +78,7 @@ private:
         return {};
     }
 
-    Value variable(const Expression& e, const Scope& scope) const {
+    RuleValue variable(const Expression& e, const Scope& scope) const {
         const auto at = scope.find(e.text);
         if (at == scope.end()) {
             std::vector<std::string> names;
@@ -92,7 +91,7 @@ private:
         }
         return at->second;
     }
-    Value attribute(const Expression& e) const {
+    RuleValue attribute(const Expression& e) const {
         if (match_ == nullptr) {
             fail(e.line, "there is no op here that could have attributes");
         }
@@ -105,7 +104,7 @@ private:
             id = at->second;
         }
         const auto* const found = builder_->source().op(id).attribute(e.text);
-        return found == nullptr ? Value() : value_of(*found);
+        return found == nullptr ? RuleValue() : value_of(*found);
     }
 
     bool truth(const Expression& e, Scope& scope) {
@@ -125,8 +124,8 @@ private:
         fail(e.line, fmt::format("a truth is wanted, not {}", value.kind()));
     }
 
-    Value::List items(const std::vector<Child>& children, Scope& scope) {
-        Value::List all;
+    RuleValue::List items(const std::vector<Child>& children, Scope& scope) {
+        RuleValue::List all;
         for (const auto& child : children) {
             if (child->kind == Kind::spread) {
                 const auto list = evaluate(*child->children[0], scope);
@@ -140,21 +139,21 @@ private:
         }
         return all;
     }
-    Value comprehension(const Expression& e, Scope& scope) {
+    RuleValue comprehension(const Expression& e, Scope& scope) {
         const auto over = evaluate(*e.children[1], scope);
         if (over.items() == nullptr) {
             fail(e.line, fmt::format("'for' wants a list, not {}", over.kind()));
         }
-        Value::List all;
+        RuleValue::List all;
         auto inner = scope;
         for (const auto& item : *over.items()) {
             inner[e.text] = item;
             all.push_back(evaluate(*e.children[0], inner));
         }
-        return Value::list(std::move(all));
+        return RuleValue::list(std::move(all));
     }
 
-    Value unary(const Expression& e, Scope& scope) {
+    RuleValue unary(const Expression& e, Scope& scope) {
         if (e.text == "!") {
             return !truth(*e.children[0], scope);
         }
@@ -168,7 +167,7 @@ private:
         fail(e.line, fmt::format("'-' wants a number, not {}", value.kind()));
     }
 
-    Value binary(const Expression& e, Scope& scope) {
+    RuleValue binary(const Expression& e, Scope& scope) {
         const auto& sign = e.text;
         if (sign == "&&") {
             return truth(*e.children[0], scope) && truth(*e.children[1], scope);
@@ -194,7 +193,7 @@ private:
         if (sign == "+" && left.items() != nullptr && right.items() != nullptr) {
             auto all = *left.items();
             all.insert(all.end(), right.items()->begin(), right.items()->end());
-            return Value::list(std::move(all));
+            return RuleValue::list(std::move(all));
         }
         if (sign == "+" && left.text() != nullptr && right.text() != nullptr) {
             return *left.text() + *right.text();
@@ -202,22 +201,23 @@ private:
         return arithmetic(e, left, right);
     }
     // Element by element, in the element type of the constant that is given.
-    Value with_constants(const Expression& e, const Value& left, const Value& right) const {
-        const auto& sign = e.text;
+    RuleValue with_constants(const Expression& e, const RuleValue& left,
+                             const RuleValue& right) const {
         const auto& held = left.constant() != nullptr ? *left.constant() : *right.constant();
-        const auto as_constant = [&](const Value& value) {
+        const auto as_constant = [&](const RuleValue& value) {
             return value.constant() != nullptr ? *value.constant()
                                                : constant_of(value, held.dtype());
         };
         try {
-            return each(as_constant(left), as_constant(right), [&](double a, double b) {
-                return sign == "+" ? a + b : sign == "-" ? a - b : sign == "*" ? a * b : a / b;
-            });
+            return each(
+                as_constant(left), as_constant(right), [sign = e.text[0]](double a, double b) {
+                    return sign == '+' ? a + b : sign == '-' ? a - b : sign == '*' ? a * b : a / b;
+                });
         } catch (const Error& error) {
             fail(e.line, error.what());
         }
     }
-    Value arithmetic(const Expression& e, const Value& left, const Value& right) const {
+    RuleValue arithmetic(const Expression& e, const RuleValue& left, const RuleValue& right) const {
         const auto& sign = e.text;
         if ((left.constant() != nullptr || right.constant() != nullptr) &&
             (sign == "+" || sign == "-" || sign == "*" || sign == "/")) {
@@ -226,7 +226,7 @@ private:
         if (left.integer() != nullptr && right.integer() != nullptr) {
             return whole(e, *left.integer(), *right.integer());
         }
-        const auto number = [&](const Value& value) {
+        const auto number = [&](const RuleValue& value) {
             if (value.number() != nullptr) {
                 return *value.number();
             }
@@ -263,7 +263,7 @@ private:
         }
         fail(e.line, fmt::format("'{}' wants integers", sign));
     }
-    Value whole(const Expression& e, std::int64_t a, std::int64_t b) const {
+    RuleValue whole(const Expression& e, std::int64_t a, std::int64_t b) const {
         const auto& sign = e.text;
         std::int64_t made = 0;
         bool too_large = false;
@@ -308,13 +308,13 @@ private:
         at += at < 0 ? count : 0;
         return clamp ? std::clamp<std::int64_t>(at, 0, count) : at;
     }
-    const Value::List& list(const Expression& e, const Value& value) const {
+    const RuleValue::List& list(const Expression& e, const RuleValue& value) const {
         if (value.items() == nullptr) {
             fail(e.line, fmt::format("only a list has places, not {}", value.kind()));
         }
         return *value.items();
     }
-    Value indexed(const Expression& e, Scope& scope) {
+    RuleValue indexed(const Expression& e, Scope& scope) {
         const auto value = evaluate(*e.children[0], scope);
         const auto& all = list(e, value);
         const auto at = place(*e.children[1], scope, all.size(), false);
@@ -324,14 +324,14 @@ private:
         }
         return all[static_cast<std::size_t>(at)];
     }
-    Value sliced(const Expression& e, Scope& scope) {
+    RuleValue sliced(const Expression& e, Scope& scope) {
         const auto value = evaluate(*e.children[0], scope);
         const auto& all = list(e, value);
         const auto from = e.children[1] ? place(*e.children[1], scope, all.size(), true) : 0;
         const auto to = e.children[2] ? place(*e.children[2], scope, all.size(), true)
                                       : static_cast<std::int64_t>(all.size());
-        return Value::list(from >= to ? Value::List()
-                                      : Value::List(all.begin() + from, all.begin() + to));
+        return RuleValue::list(from >= to ? RuleValue::List()
+                                          : RuleValue::List(all.begin() + from, all.begin() + to));
     }
 
     const Definition* defined(const std::string& name) const {
@@ -342,7 +342,7 @@ private:
         }
         return nullptr;
     }
-    Value called(const Expression& e, Scope& scope) {
+    RuleValue called(const Expression& e, Scope& scope) {
         const auto* const definition = defined(e.text);
         if (definition == nullptr && !is_function(e.text)) {
             fail(e.line, fmt::format("there is no function '{}'", e.text));
@@ -369,7 +369,7 @@ private:
     }
 
     // Puts an op into the target. One output: that tensor; several: a list of them.
-    Value op(const Expression& e, Scope& scope) {
+    RuleValue op(const Expression& e, Scope& scope) {
         if (builder_ == nullptr) {
             fail(e.line, "no op can be made here");
         }
@@ -406,13 +406,13 @@ private:
         if (!e.count) {
             return TensorRef{.made = outputs[0]};
         }
-        Value::List all;
+        RuleValue::List all;
         for (const auto output : outputs) {
             all.emplace_back(TensorRef{.made = output});
         }
-        return Value::list(std::move(all));
+        return RuleValue::list(std::move(all));
     }
-    TensorId input_tensor(const Expression& e, const Value& value) {
+    TensorId input_tensor(const Expression& e, const RuleValue& value) {
         if (value.is_none()) {
             return TensorId::none;
         }
@@ -437,10 +437,10 @@ private:
 
 }  // namespace
 
-std::vector<Value> apply(const Rule& rule, const Match& match, Builder& builder) {
+std::vector<RuleValue> apply(const Rule& rule, const Match& match, Builder& builder) {
     Evaluator evaluator(builder.rules(), &builder, &match, rule.raw);
     Scope scope = match.names;
-    std::map<std::string, Value> results;
+    std::map<std::string, RuleValue> results;
     for (const auto& statement : rule.body) {
         const auto value = evaluator.evaluate(*statement.value, scope);
         if (statement.kind == Statement::Kind::require) {
@@ -453,7 +453,7 @@ std::vector<Value> apply(const Rule& rule, const Match& match, Builder& builder)
             }
             continue;
         }
-        const auto set = [&](const std::string& name, const Value& to) {
+        const auto set = [&](const std::string& name, const RuleValue& to) {
             scope[name] = to;
             results[name] = to;
         };
@@ -470,7 +470,7 @@ std::vector<Value> apply(const Rule& rule, const Match& match, Builder& builder)
             set(statement.names[i], (*items)[i]);
         }
     }
-    std::vector<Value> outputs;
+    std::vector<RuleValue> outputs;
     for (const auto& place : rule.match.back().outputs) {
         const auto at = results.find(place.name);
         if (at == results.end()) {
@@ -493,7 +493,7 @@ std::vector<Value> apply(const Rule& rule, const Match& match, Builder& builder)
     return outputs;
 }
 
-Value evaluate_plain(const Expression& expression, const RuleFile& rules) {
+RuleValue evaluate_plain(const Expression& expression, const RuleFile& rules) {
     Scope none;
     return Evaluator(rules, nullptr, nullptr, true).evaluate(expression, none);
 }

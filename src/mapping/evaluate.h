@@ -74,9 +74,9 @@ private:
 
 // Runs the body of a rule on a match. Returns what its outputs are, in their order. Throws
 // Declined, or Error(input) with file and line where the rule itself is wrong.
-std::vector<Value> apply(const Rule& rule, const Match& match, Builder& builder);
+std::vector<RuleValue> apply(const Rule& rule, const Match& match, Builder& builder);
 
 // The value of an expression without tensors, for tests of rules.
-Value evaluate_plain(const Expression& expression, const RuleFile& rules);
+RuleValue evaluate_plain(const Expression& expression, const RuleFile& rules);
 
 }  // namespace trocar::mapping

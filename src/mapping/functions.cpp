@@ -14,12 +14,12 @@ namespace trocar::mapping {
 
 namespace {
 
-using Arguments = std::span<const Value>;
+using Arguments = std::span<const RuleValue>;
 
 [[noreturn]] void wrong(const std::string& sentence) {
     throw Error(Fault::input, sentence);
 }
-std::int64_t integer(const Value& value) {
+std::int64_t integer(const RuleValue& value) {
     if (const auto* held = value.integer()) {
         return *held;
     }
@@ -28,32 +28,32 @@ std::int64_t integer(const Value& value) {
     }
     wrong(fmt::format("an integer is wanted, not {}", value.kind()));
 }
-double number(const Value& value) {
+double number(const RuleValue& value) {
     if (const auto* held = value.number()) {
         return *held;
     }
     return static_cast<double>(integer(value));
 }
-const Value::List& list(const Value& value) {
+const RuleValue::List& list(const RuleValue& value) {
     if (const auto* held = value.items()) {
         return *held;
     }
     wrong(fmt::format("a list is wanted, not {}", value.kind()));
 }
-std::vector<std::int64_t> integers(const Value& value) {
+std::vector<std::int64_t> integers(const RuleValue& value) {
     std::vector<std::int64_t> all;
     for (const auto& item : list(value)) {
         all.push_back(integer(item));
     }
     return all;
 }
-const std::string& text(const Value& value) {
+const std::string& text(const RuleValue& value) {
     if (const auto* held = value.text()) {
         return *held;
     }
     wrong(fmt::format("a text is wanted, not {}", value.kind()));
 }
-DType dtype_named(const Value& value) {
+DType dtype_named(const RuleValue& value) {
     const auto found = parse_dtype(text(value));
     if (!found) {
         wrong(fmt::format("there is no element type '{}'", text(value)));
@@ -63,28 +63,28 @@ DType dtype_named(const Value& value) {
 
 // --- About tensors ---
 
-const std::vector<Dim>& dims(const Type& type, const Value& tensor, const Facts& facts) {
+const std::vector<Dim>& dims(const Type& type, const RuleValue& tensor, const Facts& facts) {
     if (!type.dims) {
         throw Declined{fmt::format("the rank of {} is not known", facts.shown(tensor))};
     }
     return *type.dims;
 }
-Value rank(Arguments a, const Facts& facts) {
+RuleValue rank(Arguments a, const Facts& facts) {
     const auto type = facts.type(a[0]);
     return static_cast<std::int64_t>(dims(type, a[0], facts).size());
 }
-Value shape(Arguments a, const Facts& facts) {
+RuleValue shape(Arguments a, const Facts& facts) {
     const auto type = facts.type(a[0]);
-    Value::List all;
+    RuleValue::List all;
     for (const auto& dim : dims(type, a[0], facts)) {
         if (dim.value < 0) {
             throw Declined{fmt::format("the shape of {} is not known", facts.shown(a[0]))};
         }
         all.emplace_back(dim.value);
     }
-    return Value::list(std::move(all));
+    return RuleValue::list(std::move(all));
 }
-Value dim(Arguments a, const Facts& facts) {
+RuleValue dim(Arguments a, const Facts& facts) {
     const auto type = facts.type(a[0]);
     const auto& all = dims(type, a[0], facts);
     auto at = integer(a[1]);
@@ -97,7 +97,7 @@ Value dim(Arguments a, const Facts& facts) {
     }
     return all[static_cast<std::size_t>(at)].value;
 }
-Value known(Arguments a, const Facts& facts) {
+RuleValue known(Arguments a, const Facts& facts) {
     const auto type = facts.type(a[0]);
     if (a.size() == 1) {
         return type.shape().has_value();
@@ -106,7 +106,7 @@ Value known(Arguments a, const Facts& facts) {
     const auto at = integer(a[1]) + (integer(a[1]) < 0 ? count : 0);
     return at >= 0 && at < count && (*type.dims)[static_cast<std::size_t>(at)].value >= 0;
 }
-Value has_rank(Arguments a, const Facts& facts) {
+RuleValue has_rank(Arguments a, const Facts& facts) {
     return facts.type(a[0]).dims.has_value();
 }
 // Of a list of tensors: that of its tensors.
@@ -114,19 +114,19 @@ DType element_type(const Type& type) {
     return type.kind == Type::Kind::sequence && !type.element.empty() ? type.element[0].dtype
                                                                       : type.dtype;
 }
-Value dtype(Arguments a, const Facts& facts) {
+RuleValue dtype(Arguments a, const Facts& facts) {
     return name(element_type(facts.type(a[0])));
 }
-Value has_dtype(Arguments a, const Facts& facts) {
+RuleValue has_dtype(Arguments a, const Facts& facts) {
     return element_type(facts.type(a[0])) != DType::undefined;
 }
-Value is_sequence(Arguments a, const Facts& facts) {
+RuleValue is_sequence(Arguments a, const Facts& facts) {
     return facts.type(a[0]).kind == Type::Kind::sequence;
 }
-Value is_constant(Arguments a, const Facts& facts) {
+RuleValue is_constant(Arguments a, const Facts& facts) {
     return a[0].constant() != nullptr || facts.constant(a[0]) != nullptr;
 }
-const Constant& constant(const Value& value, const Facts& facts) {
+const Constant& constant(const RuleValue& value, const Facts& facts) {
     if (const auto* held = value.constant()) {
         return *held;
     }
@@ -138,7 +138,7 @@ const Constant& constant(const Value& value, const Facts& facts) {
     }
     throw Declined{fmt::format("{} is not a constant", facts.shown(value))};
 }
-Value elements_of(Arguments a, const Facts& facts) {
+RuleValue elements_of(Arguments a, const Facts& facts) {
     const auto& held = constant(a[0], facts);
     constexpr std::size_t most = 1U << 20U;
     if (held.element_count() > most) {
@@ -147,7 +147,7 @@ Value elements_of(Arguments a, const Facts& facts) {
     }
     return elements(held);
 }
-Value element(Arguments a, const Facts& facts) {
+RuleValue element(Arguments a, const Facts& facts) {
     const auto all = elements_of(a, facts);
     if (all.items()->size() != 1) {
         throw Declined{
@@ -155,40 +155,40 @@ Value element(Arguments a, const Facts& facts) {
     }
     return all.items()->front();
 }
-Value is_quantized(Arguments a, const Facts& facts) {
+RuleValue is_quantized(Arguments a, const Facts& facts) {
     return facts.quantization(a[0]) != nullptr;
 }
-Value scales(Arguments a, const Facts& facts) {
-    Value::List all;
+RuleValue scales(Arguments a, const Facts& facts) {
+    RuleValue::List all;
     if (const auto* held = facts.quantization(a[0])) {
         for (const float scale : held->scales) {
             all.emplace_back(static_cast<double>(scale));
         }
     }
-    return Value::list(std::move(all));
+    return RuleValue::list(std::move(all));
 }
-Value zero_points(Arguments a, const Facts& facts) {
+RuleValue zero_points(Arguments a, const Facts& facts) {
     const auto* held = facts.quantization(a[0]);
-    return held == nullptr ? Value::list({}) : Value::integers(held->zero_points);
+    return held == nullptr ? RuleValue::list({}) : RuleValue::integers(held->zero_points);
 }
-Value quantized_axis(Arguments a, const Facts& facts) {
+RuleValue quantized_axis(Arguments a, const Facts& facts) {
     const auto* held = facts.quantization(a[0]);
-    return held == nullptr ? Value() : Value(std::int64_t{held->axis});
+    return held == nullptr ? RuleValue() : RuleValue(std::int64_t{held->axis});
 }
 
 // --- Constants ---
 
-Value make_constant(Arguments a, const Facts&) {
+RuleValue make_constant(Arguments a, const Facts&) {
     return constant_of(a[0], dtype_named(a[1]));
 }
 template <DType dtype>
-Value make_of(Arguments a, const Facts&) {
+RuleValue make_of(Arguments a, const Facts&) {
     return constant_of(a[0], dtype);
 }
-Value value(Arguments a, const Facts& facts) {
+RuleValue value(Arguments a, const Facts& facts) {
     return constant(a[0], facts);
 }
-Value full(Arguments a, const Facts&) {
+RuleValue full(Arguments a, const Facts&) {
     const auto to = dtype_named(a[2]);
     const auto sizes = integers(a[1]);
     const auto count = element_count(sizes);
@@ -197,10 +197,10 @@ Value full(Arguments a, const Facts&) {
     }
     return constant_of_numbers(to, sizes, std::vector<double>(count, number(a[0])));
 }
-Value permute(Arguments a, const Facts& facts) {
+RuleValue permute(Arguments a, const Facts& facts) {
     return permuted(constant(a[0], facts), integers(a[1]));
 }
-Value reshape(Arguments a, const Facts& facts) {
+RuleValue reshape(Arguments a, const Facts& facts) {
     const auto held = constant(a[0], facts);
     auto sizes = integers(a[1]);
     const auto hole = std::find(sizes.begin(), sizes.end(), -1);
@@ -216,7 +216,7 @@ Value reshape(Arguments a, const Facts& facts) {
     }
     return Constant::view(dense.dtype(), sizes, dense.bytes(), dense.owner());
 }
-Value cast(Arguments a, const Facts& facts) {
+RuleValue cast(Arguments a, const Facts& facts) {
     const auto held = constant(a[0], facts);
     const auto to = dtype_named(a[1]);
     const auto dense = held.is_sparse() ? densify(held) : held;
@@ -228,29 +228,30 @@ Value cast(Arguments a, const Facts& facts) {
 
 // --- Numbers and lists ---
 
-Value length(Arguments a, const Facts&) {
+RuleValue length(Arguments a, const Facts&) {
     return static_cast<std::int64_t>(list(a[0]).size());
 }
-Value range_of(Arguments a, const Facts&) {
+RuleValue range_of(Arguments a, const Facts&) {
     const auto from = a.size() == 1 ? 0 : integer(a[0]);
     const auto to = integer(a[a.size() - 1]);
     if (to - from > 100'000) {
         wrong("a range may have 100,000 items at most");
     }
-    Value::List all;
+    RuleValue::List all;
     for (auto i = from; i < to; ++i) {
         all.emplace_back(i);
     }
-    return Value::list(std::move(all));
+    return RuleValue::list(std::move(all));
 }
 template <class F>
-Value folded(Arguments a, F&& f) {
-    const auto& items =
-        a.size() == 1 && a[0].items() != nullptr ? *a[0].items() : Value::List(a.begin(), a.end());
+RuleValue folded(Arguments a, F&& f) {
+    const auto& items = a.size() == 1 && a[0].items() != nullptr
+                            ? *a[0].items()
+                            : RuleValue::List(a.begin(), a.end());
     if (items.empty()) {
         wrong("of an empty list there is no such number");
     }
-    const bool whole = std::all_of(items.begin(), items.end(), [](const Value& item) {
+    const bool whole = std::all_of(items.begin(), items.end(), [](const RuleValue& item) {
         return item.integer() != nullptr || item.truth() != nullptr;
     });
     if (whole) {
@@ -266,10 +267,10 @@ Value folded(Arguments a, F&& f) {
     }
     return all;
 }
-Value least(Arguments a, const Facts&) {
+RuleValue least(Arguments a, const Facts&) {
     return folded(a, [](auto x, auto y) { return std::min(x, y); });
 }
-Value most(Arguments a, const Facts&) {
+RuleValue most(Arguments a, const Facts&) {
     return folded(a, [](auto x, auto y) { return std::max(x, y); });
 }
 template <class T>
@@ -296,19 +297,19 @@ T checked_sum(T x, T y) {
         return x + y;
     }
 }
-Value product(Arguments a, const Facts&) {
+RuleValue product(Arguments a, const Facts&) {
     if (a[0].items() != nullptr && a[0].items()->empty()) {
         return std::int64_t{1};
     }
     return folded(a, [](auto x, auto y) { return checked_product(x, y); });
 }
-Value sum(Arguments a, const Facts&) {
+RuleValue sum(Arguments a, const Facts&) {
     if (a[0].items() != nullptr && a[0].items()->empty()) {
         return std::int64_t{0};
     }
     return folded(a, [](auto x, auto y) { return checked_sum(x, y); });
 }
-Value ceil_div(Arguments a, const Facts&) {
+RuleValue ceil_div(Arguments a, const Facts&) {
     const auto by = integer(a[1]);
     if (by <= 0) {
         wrong("ceil_div divides by a positive number");
@@ -316,30 +317,30 @@ Value ceil_div(Arguments a, const Facts&) {
     const auto value = integer(a[0]);
     return value / by + (value % by > 0 ? 1 : 0);
 }
-Value reversed(Arguments a, const Facts&) {
+RuleValue reversed(Arguments a, const Facts&) {
     auto items = list(a[0]);
     std::reverse(items.begin(), items.end());
-    return Value::list(std::move(items));
+    return RuleValue::list(std::move(items));
 }
-Value index_of(Arguments a, const Facts&) {
+RuleValue index_of(Arguments a, const Facts&) {
     const auto& items = list(a[0]);
     const auto at = std::find(items.begin(), items.end(), a[1]);
-    return at == items.end() ? Value() : Value(std::int64_t{at - items.begin()});
+    return at == items.end() ? RuleValue() : RuleValue(std::int64_t{at - items.begin()});
 }
 // The places at which a list is true.
-Value where(Arguments a, const Facts&) {
-    Value::List places;
+RuleValue where(Arguments a, const Facts&) {
+    RuleValue::List places;
     const auto& items = list(a[0]);
     for (std::size_t i = 0; i < items.size(); ++i) {
         if (integer(items[i]) != 0) {
             places.emplace_back(static_cast<std::int64_t>(i));
         }
     }
-    return Value::list(std::move(places));
+    return RuleValue::list(std::move(places));
 }
 // A list with values in the places of a mark, in order.
-Value filled(Arguments a, const Facts&) {
-    Value::List made = list(a[0]);
+RuleValue filled(Arguments a, const Facts&) {
+    RuleValue::List made = list(a[0]);
     const auto& values = list(a[2]);
     std::size_t next = 0;
     for (auto& item : made) {
@@ -350,27 +351,27 @@ Value filled(Arguments a, const Facts&) {
             item = values[next++];
         }
     }
-    return Value::list(std::move(made));
+    return RuleValue::list(std::move(made));
 }
-Value square_root(Arguments a, const Facts&) {
+RuleValue square_root(Arguments a, const Facts&) {
     if (const auto* held = a[0].constant()) {
         return each(*held, [](double x) { return std::sqrt(x); });
     }
     return std::sqrt(number(a[0]));
 }
-Value real(Arguments a, const Facts&) {
+RuleValue real(Arguments a, const Facts&) {
     return number(a[0]);
 }
-Value is_tensor(Arguments a, const Facts&) {
+RuleValue is_tensor(Arguments a, const Facts&) {
     return a[0].tensor() != nullptr || a[0].constant() != nullptr;
 }
-Value is_list(Arguments a, const Facts&) {
+RuleValue is_list(Arguments a, const Facts&) {
     return a[0].items() != nullptr;
 }
-Value is_whole(Arguments a, const Facts&) {
+RuleValue is_whole(Arguments a, const Facts&) {
     return a[0].integer() != nullptr || a[0].truth() != nullptr;
 }
-Value whole(Arguments a, const Facts&) {
+RuleValue whole(Arguments a, const Facts&) {
     if (const auto* digits = a[0].text()) {
         std::int64_t number = 0;
         const auto* end = digits->data() + digits->size();
@@ -380,29 +381,29 @@ Value whole(Arguments a, const Facts&) {
         }
         return number;
     }
-    return a[0].integer() != nullptr ? a[0] : Value(static_cast<std::int64_t>(number(a[0])));
+    return a[0].integer() != nullptr ? a[0] : RuleValue(static_cast<std::int64_t>(number(a[0])));
 }
-Value float_type(Arguments a, const Facts&) {
+RuleValue float_type(Arguments a, const Facts&) {
     return is_float(dtype_named(a[0]));
 }
-Value integer_type(Arguments a, const Facts&) {
+RuleValue integer_type(Arguments a, const Facts&) {
     return is_integer(dtype_named(a[0]));
 }
 // The number that ONNX has for an element type.
-Value type_number(Arguments a, const Facts&) {
+RuleValue type_number(Arguments a, const Facts&) {
     return static_cast<std::int64_t>(dtype_named(a[0]));
 }
-Value joined(Arguments a, const Facts& facts) {
+RuleValue joined(Arguments a, const Facts& facts) {
     std::string all;
     for (const auto& one : a) {
         all += one.tensor() != nullptr ? facts.shown(one) : one.shown();
     }
     return all;
 }
-Value decline(Arguments a, const Facts& facts) {
+RuleValue decline(Arguments a, const Facts& facts) {
     throw Declined{joined(a, facts).shown()};
 }
-Value typed(Arguments a, const Facts& facts) {
+RuleValue typed(Arguments a, const Facts& facts) {
     const auto* tensor = a[0].tensor();
     if (tensor == nullptr || tensor->made == TensorId::none) {
         wrong("only what an op makes can be given a type");
@@ -412,7 +413,7 @@ Value typed(Arguments a, const Facts& facts) {
 }
 
 // How the integers of a tensor stand for real numbers: scales, zero points, and their axis.
-Value scaled(Arguments a, const Facts& facts) {
+RuleValue scaled(Arguments a, const Facts& facts) {
     const auto* tensor = a[0].tensor();
     if (tensor == nullptr) {
         wrong("only a tensor can be given scales");
@@ -439,7 +440,7 @@ struct Function {
     const char* name;
     std::size_t least;
     std::size_t most;
-    Value (*call)(Arguments, const Facts&);
+    RuleValue (*call)(Arguments, const Facts&);
 };
 constexpr std::size_t any = 64;
 constexpr Function functions[] = {
@@ -503,7 +504,7 @@ const Function* find(const std::string& name) {
 
 }  // namespace
 
-Type Facts::type(const Value& tensor) const {
+Type Facts::type(const RuleValue& tensor) const {
     if (const auto* held = tensor.constant()) {
         return Type::tensor(held->dtype(), held->shape());
     }
@@ -521,14 +522,14 @@ Type Facts::type(const Value& tensor) const {
     return type;
 }
 
-const Quantization* Facts::quantization(const Value& tensor) const {
+const Quantization* Facts::quantization(const RuleValue& tensor) const {
     const auto* ref = tensor.tensor();
     return ref == nullptr || ref->source == TensorId::none || builder == nullptr
                ? nullptr
                : quantization_of(builder->source().tensor(ref->source));
 }
 
-const Constant* Facts::constant(const Value& tensor) const {
+const Constant* Facts::constant(const RuleValue& tensor) const {
     const auto* ref = tensor.tensor();
     if (ref == nullptr || builder == nullptr) {
         return nullptr;
@@ -544,7 +545,7 @@ const Constant* Facts::constant(const Value& tensor) const {
     return facts.constant && !facts.is_input && !hidden ? &*facts.constant : nullptr;
 }
 
-std::string Facts::shown(const Value& tensor) const {
+std::string Facts::shown(const RuleValue& tensor) const {
     const auto* ref = tensor.tensor();
     if (ref == nullptr || builder == nullptr) {
         return tensor.shown();
@@ -558,7 +559,7 @@ bool is_function(const std::string& name) {
     return find(name) != nullptr;
 }
 
-Value call(const std::string& name, std::span<const Value> arguments, const Facts& facts) {
+RuleValue call(const std::string& name, std::span<const RuleValue> arguments, const Facts& facts) {
     const auto* const function = find(name);
     if (function == nullptr) {
         wrong(fmt::format("there is no function '{}'", name));

@@ -12,14 +12,14 @@ struct Facts {
     Builder* builder = nullptr;  // nullptr: there are no tensors
     bool raw = false;
 
-    Type type(const Value& tensor) const;
-    const Quantization* quantization(const Value& tensor) const;
-    const Constant* constant(const Value& tensor) const;  // nullptr: it is none
-    std::string shown(const Value& tensor) const;         // its name in quotes
+    Type type(const RuleValue& tensor) const;
+    const Quantization* quantization(const RuleValue& tensor) const;
+    const Constant* constant(const RuleValue& tensor) const;  // nullptr: it is none
+    std::string shown(const RuleValue& tensor) const;         // its name in quotes
 };
 
 bool is_function(const std::string& name);
 // Throws Declined, or Error(input) without a place.
-Value call(const std::string& name, std::span<const Value> arguments, const Facts& facts);
+RuleValue call(const std::string& name, std::span<const RuleValue> arguments, const Facts& facts);
 
 }  // namespace trocar::mapping

@@ -10,7 +10,7 @@ namespace trocar::mapping {
 
 namespace {
 
-using Kind = IntegerOp::Kind;
+using IntegerKind = IntegerOp::Kind;
 using Scales = std::shared_ptr<const Quantization>;
 
 constexpr double most_steps = 127;           // of a weight
@@ -190,7 +190,8 @@ private:
         if (rule == nullptr || op.outputs.size() != 1 || op.outputs[0] == TensorId::none) {
             return;
         }
-        const bool done = rule->kind == Kind::same ? passed_on(id, *rule) : computed(id, *rule);
+        const bool done =
+            rule->kind == IntegerKind::same ? passed_on(id, *rule) : computed(id, *rule);
         count_ += done ? 1 : 0;
     }
 
@@ -320,7 +321,7 @@ private:
         if (!first || (rule.weights && !set_weights(made, rule, *first))) {
             return false;
         }
-        if (rule.kind == Kind::joined) {
+        if (rule.kind == IntegerKind::joined) {
             for (auto& input : made.inputs) {
                 input = requantized(id, input, graph_.tensor(output).quantization);
             }
@@ -331,7 +332,7 @@ private:
                 graph_.replace_uses(graph_.op(use.op).outputs[0], output);
             }
         }
-        if (rule.kind == Kind::fixed &&
+        if (rule.kind == IntegerKind::fixed &&
             (scales(output).scales[0] != static_cast<float>(rule.scale) ||
              zero_point(scales(output)) != rule.zero_point)) {
             const auto inner =

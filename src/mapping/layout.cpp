@@ -219,13 +219,14 @@ private:
             if (before.size() != 2 * rank) {
                 return std::nullopt;
             }
-            Value::List rows(rank);
+            RuleValue::List rows(rank);
             for (std::size_t i = 0; i < rank; ++i) {
                 rows[static_cast<std::size_t>(order[i])] =
-                    Value::list({before[2 * i], before[2 * i + 1]});
+                    RuleValue::list({before[2 * i], before[2 * i + 1]});
             }
-            return graph_.add_constant(graph_.fresh_name(facts.name),
-                                       constant_of(Value::list(std::move(rows)), constant.dtype()));
+            return graph_.add_constant(
+                graph_.fresh_name(facts.name),
+                constant_of(RuleValue::list(std::move(rows)), constant.dtype()));
         }
         if (is(rule.axes) || is(rule.pairs) ||
             std::count(rule.sizes.begin(), rule.sizes.end(), static_cast<int>(slot)) > 0) {
@@ -253,7 +254,7 @@ private:
             }
             return graph_.add_constant(
                 graph_.fresh_name(facts.name),
-                constant_of(Value::list(std::move(items)), constant.dtype()));
+                constant_of(RuleValue::list(std::move(items)), constant.dtype()));
         }
         if (constant.element_count() == 1) {
             return input;

@@ -249,7 +249,7 @@ bool Mapper::apply_rule(const Choice& choice, const Match& match, std::string& w
 }
 
 // What the rule made of an output becomes the tensor of that name.
-void Mapper::give(TensorId source, const Value& value, const Rule& rule) {
+void Mapper::give(TensorId source, const RuleValue& value, const Rule& rule) {
     auto& target = target_;
     const auto& facts = source_.tensor(source);
     const auto* how = rule.raw ? nullptr : quantization_of(facts);

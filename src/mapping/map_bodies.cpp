@@ -10,7 +10,7 @@ namespace trocar::mapping {
 
 namespace {
 
-constexpr int deepest = 40;  // bodies in bodies
+constexpr int deepest_bodies = 40;  // bodies in bodies
 constexpr const char* inside = "in its body, ";
 
 // The tensor of an outer graph as a body reads it.
@@ -44,8 +44,8 @@ bool Mapper::map_control(OpId op) {
         if (target_name() != "onnx") {
             throw Declined{fmt::format("bodies cannot be mapped to {}", target_name())};
         }
-        if (depth_ >= deepest) {
-            throw Declined{fmt::format("bodies are nested more than {} deep", deepest)};
+        if (depth_ >= deepest_bodies) {
+            throw Declined{fmt::format("bodies are nested more than {} deep", deepest_bodies)};
         }
         const Match match{.ops = {op}, .names = {}, .makers = {}};
         builder_.begin(match);

@@ -49,7 +49,7 @@ private:
     void carry(OpId op);
     void map_one(OpId op);
     bool apply_rule(const Choice& choice, const Match& match, std::string& why);
-    void give(TensorId source, const Value& value, const Rule& rule);
+    void give(TensorId source, const RuleValue& value, const Rule& rule);
     void note(OpId op, MappedOp::State state, const std::string& rule, const std::string& why);
     void outputs();
     const std::string& target_name() const { return job_.files.back()->to; }

@@ -65,7 +65,7 @@ private:
     }
 
     bool outputs(const MatchedOp& wanted, OpId id, const Op& op) {
-        Value::List rest;
+        RuleValue::List rest;
         for (std::size_t i = 0; i < std::max(op.outputs.size(), wanted.outputs.size()); ++i) {
             const auto tensor = i < op.outputs.size() ? op.outputs[i] : TensorId::none;
             if (i >= wanted.outputs.size() && !wanted.outputs.back().rest) {
@@ -77,11 +77,11 @@ private:
             }
             const auto& place = wanted.outputs[std::min(i, wanted.outputs.size() - 1)];
             match_.makers[place.name] = id;
-            const Value value =
-                tensor == TensorId::none ? Value() : Value(TensorRef{.source = tensor});
+            const RuleValue value =
+                tensor == TensorId::none ? RuleValue() : RuleValue(TensorRef{.source = tensor});
             if (place.rest) {
                 rest.push_back(value);
-                match_.names[place.name] = Value::list(rest);
+                match_.names[place.name] = RuleValue::list(rest);
             } else if (!bind(place.name, value)) {
                 return false;
             }
@@ -94,7 +94,7 @@ private:
     }
 
     bool take_inputs(const MatchedOp& wanted, const std::vector<TensorId>& inputs) {
-        Value::List rest;
+        RuleValue::List rest;
         bool all = false;
         for (std::size_t i = 0; i < std::max(inputs.size(), wanted.inputs.size()); ++i) {
             if (i >= wanted.inputs.size() && !all) {
@@ -106,10 +106,11 @@ private:
             if (place.rest) {
                 all = true;
                 if (i < inputs.size()) {
-                    rest.push_back(tensor == TensorId::none ? Value()
-                                                            : Value(TensorRef{.source = tensor}));
+                    rest.push_back(tensor == TensorId::none
+                                       ? RuleValue()
+                                       : RuleValue(TensorRef{.source = tensor}));
                 }
-                match_.names[place.name] = Value::list(rest);
+                match_.names[place.name] = RuleValue::list(rest);
                 continue;
             }
             if (tensor == TensorId::none) {
@@ -117,7 +118,7 @@ private:
                     why_ = fmt::format("its input {} is missing", i);
                     return false;
                 }
-                match_.names[place.name] = Value();
+                match_.names[place.name] = RuleValue();
                 continue;
             }
             if (!bind(place.name, TensorRef{.source = tensor}) ||
@@ -139,13 +140,13 @@ private:
                 const auto& facts = graph_.tensor(tensor);
                 if (facts.producer == OpId::none || facts.producer_slot != slot) {
                     why_ = fmt::format("its input '{}' is not made by {}", name,
-                                       fmt::join(rule_.match[i].types, " or "));
+                                       join(rule_.match[i].types, " or "));
                     return false;
                 }
                 if (!op(i, facts.producer)) {
                     if (why_.empty()) {
                         why_ = fmt::format("its input '{}' is not made by {}", name,
-                                           fmt::join(rule_.match[i].types, " or "));
+                                           join(rule_.match[i].types, " or "));
                     }
                     return false;
                 }
@@ -155,7 +156,7 @@ private:
         return true;
     }
 
-    bool bind(const std::string& name, const Value& value) {
+    bool bind(const std::string& name, const RuleValue& value) {
         if (name == "_") {
             return true;
         }

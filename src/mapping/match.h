@@ -14,7 +14,7 @@ namespace trocar::mapping {
 // Ops of the source that a rule speaks of, and what its names stand for.
 struct Match {
     std::vector<OpId> ops;  // one for each op of the rule; the last one is the anchor
-    std::map<std::string, Value> names;
+    std::map<std::string, RuleValue> names;
     std::map<std::string, OpId> makers;  // of outputs
 };
 

@@ -13,7 +13,7 @@ namespace {
 
 using Kind = Expression::Kind;
 
-constexpr int deepest = 100;
+constexpr int deepest_nesting = 100;
 
 // The name of an op, not of a function.
 bool is_op(const std::string& name) {
@@ -299,7 +299,7 @@ private:
     }
 
     Child expression() {
-        if (++depth_ > deepest) {
+        if (++depth_ > deepest_nesting) {
             fail("this is nested too deeply");
         }
         auto value = otherwise();
@@ -366,7 +366,7 @@ private:
     Child unary() {
         for (const char* sign : {"-", "!"}) {
             if (take(sign)) {
-                if (++depth_ > deepest) {
+                if (++depth_ > deepest_nesting) {
                     fail("this is nested too deeply");
                 }
                 auto made = join(Kind::unary, sign, unary(), nullptr);

@@ -1,7 +1,6 @@
 #include "mapping/rule_files.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <mutex>
@@ -93,7 +92,7 @@ RuleFiles rule_files(const std::string& from, const std::string& to,
         }
         throw Error(Fault::unsupported,
                     fmt::format("there are no rules that map {} to {}", from, to),
-                    fmt::format("there are rules for {}", fmt::join(known, ", ")));
+                    fmt::format("there are rules for {}", join(known, ", ")));
     }
     return files;
 }
@@ -152,7 +151,7 @@ std::vector<RuleInfo> rule_infos(const std::string& from, const std::string& to,
             RuleInfo info;
             info.name = rule->name;
             for (const auto& op : rule->match) {
-                info.matches.push_back(fmt::format("{}", fmt::join(op.types, " | ")));
+                info.matches.push_back(fmt::format("{}", join(op.types, " | ")));
             }
             OpsMade made(files);
             for (const auto& statement : rule->body) {

@@ -196,7 +196,7 @@ private:
         Quantization how;
         const auto scale = evaluate_plain(*given.scale, file_);
         how.scales = {static_cast<float>(scale.number() != nullptr ? *scale.number() : 1.0)};
-        const auto zero = given.zero_point ? evaluate_plain(*given.zero_point, file_) : Value();
+        const auto zero = given.zero_point ? evaluate_plain(*given.zero_point, file_) : RuleValue();
         how.zero_points = {zero.integer() != nullptr ? *zero.integer() : 0};
         graph().tensor_from_file(tensor).quantization =
             std::make_shared<const Quantization>(std::move(how));
@@ -226,7 +226,7 @@ private:
             made = graph().add_constant(name, value);
         } else {
             made = graph().add_input(name, Type::tensor(dtype, shape));
-            auto held = trocar::Value::tensor(dtype, shape);
+            auto held = Value::tensor(dtype, shape);
             std::copy(value.bytes().begin(), value.bytes().end(), held.mutable_bytes().begin());
             made_.inputs.push_back({name, std::move(held)});
         }

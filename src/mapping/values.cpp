@@ -1,7 +1,6 @@
 #include "mapping/values.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstring>
@@ -9,14 +8,15 @@
 
 #include "trocar/error.h"
 #include "util/elements.h"
+#include "util/text.h"
 
 namespace trocar::mapping {
 
 namespace {
 
 template <class T>
-Value list_of(const std::vector<T>& items) {
-    Value::List made;
+RuleValue list_of(const std::vector<T>& items) {
+    RuleValue::List made;
     for (const auto& item : items) {
         if constexpr (std::is_same_v<T, float>) {
             made.emplace_back(static_cast<double>(item));
@@ -24,11 +24,12 @@ Value list_of(const std::vector<T>& items) {
             made.emplace_back(item);
         }
     }
-    return Value::list(std::move(made));
+    return RuleValue::list(std::move(made));
 }
 
 // The numbers of a list of lists in order, with the shape in `shape`.
-void flatten(const Value& value, std::size_t depth, Shape& shape, std::vector<double>& numbers) {
+void flatten(const RuleValue& value, std::size_t depth, Shape& shape,
+             std::vector<double>& numbers) {
     if (const auto* items = value.items()) {
         if (depth == shape.size()) {
             shape.push_back(static_cast<std::int64_t>(items->size()));
@@ -58,22 +59,22 @@ void flatten(const Value& value, std::size_t depth, Shape& shape, std::vector<do
 
 }  // namespace
 
-Value Value::integers(const std::vector<std::int64_t>& items) {
+RuleValue RuleValue::integers(const std::vector<std::int64_t>& items) {
     return list_of(items);
 }
 
-const Value::List* Value::items() const {
+const RuleValue::List* RuleValue::items() const {
     const auto* held = std::get_if<std::shared_ptr<const List>>(&what);
     return held == nullptr ? nullptr : held->get();
 }
 
-const char* Value::kind() const {
+const char* RuleValue::kind() const {
     constexpr const char* kinds[] = {"nothing", "a truth", "an integer", "a number",
                                      "a text",  "a list",  "a tensor",   "a constant"};
     return kinds[what.index()];
 }
 
-std::string Value::shown() const {
+std::string RuleValue::shown() const {
     if (const auto* value = truth()) {
         return *value ? "true" : "false";
     }
@@ -91,16 +92,16 @@ std::string Value::shown() const {
         for (const auto& item : *list) {
             texts.push_back(item.shown());
         }
-        return fmt::format("[{}]", fmt::join(texts, ", "));
+        return fmt::format("[{}]", join(texts, ", "));
     }
     return kind();
 }
 
-bool operator==(const Value& a, const Value& b) {
-    const auto number = [](const Value& value) -> const double* { return value.number(); };
+bool operator==(const RuleValue& a, const RuleValue& b) {
+    const auto number = [](const RuleValue& value) -> const double* { return value.number(); };
     if ((number(a) != nullptr || number(b) != nullptr) && a.what.index() != b.what.index()) {
-        const auto widened = [](const Value& value) {
-            return value.integer() != nullptr ? Value(static_cast<double>(*value.integer()))
+        const auto widened = [](const RuleValue& value) {
+            return value.integer() != nullptr ? RuleValue(static_cast<double>(*value.integer()))
                                               : value;
         };
         const auto left = widened(a);
@@ -120,9 +121,9 @@ bool operator==(const Value& a, const Value& b) {
            (a.text() != nullptr && *a.text() == *b.text());
 }
 
-Value value_of(const Attribute& attribute) {
+RuleValue value_of(const Attribute& attribute) {
     return std::visit(
-        [](const auto& value) -> Value {
+        [](const auto& value) -> RuleValue {
             using T = std::decay_t<decltype(value)>;
             if constexpr (std::is_same_v<T, std::int64_t> || std::is_same_v<T, std::string> ||
                           std::is_same_v<T, Constant>) {
@@ -140,7 +141,7 @@ Value value_of(const Attribute& attribute) {
         attribute.value);
 }
 
-Attribute::Value attribute_of(const Value& value) {
+Attribute::Value attribute_of(const RuleValue& value) {
     if (const auto* truth = value.truth()) {
         return std::int64_t{*truth ? 1 : 0};
     }
@@ -161,21 +162,21 @@ Attribute::Value attribute_of(const Value& value) {
         return {};
     }
     const auto all = [&](auto&& test) { return std::all_of(items->begin(), items->end(), test); };
-    if (all([](const Value& item) { return item.integer() != nullptr; })) {
+    if (all([](const RuleValue& item) { return item.integer() != nullptr; })) {
         std::vector<std::int64_t> list;
         for (const auto& item : *items) {
             list.push_back(*item.integer());
         }
         return list;
     }
-    if (all([](const Value& item) { return item.text() != nullptr; })) {
+    if (all([](const RuleValue& item) { return item.text() != nullptr; })) {
         std::vector<std::string> list;
         for (const auto& item : *items) {
             list.push_back(*item.text());
         }
         return list;
     }
-    if (all([](const Value& item) {
+    if (all([](const RuleValue& item) {
             return item.integer() != nullptr || item.number() != nullptr;
         })) {
         std::vector<float> list;
@@ -188,7 +189,7 @@ Attribute::Value attribute_of(const Value& value) {
     return {};
 }
 
-Value elements(const Constant& constant) {
+RuleValue elements(const Constant& constant) {
     if (constant.is_string()) {
         return list_of(constant.string_values());
     }
@@ -200,7 +201,7 @@ Value elements(const Constant& constant) {
     }
     const auto numbers = numbers_of(dense);
     const bool whole = is_integer(dense.dtype());
-    Value::List items;
+    RuleValue::List items;
     for (const double number : numbers) {
         if (dense.dtype() == DType::boolean) {
             items.emplace_back(number != 0);
@@ -210,15 +211,15 @@ Value elements(const Constant& constant) {
             items.emplace_back(number);
         }
     }
-    return Value::list(std::move(items));
+    return RuleValue::list(std::move(items));
 }
 
-Constant constant_of(const Value& value, DType dtype) {
+Constant constant_of(const RuleValue& value, DType dtype) {
     Shape shape;
     std::vector<double> numbers;
     flatten(value, 0, shape, numbers);
     if (dtype == DType::i64 && shape.size() < 2) {
-        const auto items = value.items() != nullptr ? *value.items() : Value::List{value};
+        const auto items = value.items() != nullptr ? *value.items() : RuleValue::List{value};
         std::vector<std::int64_t> integers;
         for (std::size_t i = 0; i < items.size(); ++i) {
             integers.push_back(items[i].integer() != nullptr
@@ -301,7 +302,7 @@ Constant permuted(const Constant& constant, const std::vector<std::int64_t>& per
         if (perm.size() != rank || axis < 0 || axis >= static_cast<std::int64_t>(rank) ||
             seen[static_cast<std::size_t>(axis)]) {
             throw Error(Fault::input, fmt::format("[{}] is no order of the {} axes of a constant",
-                                                  fmt::join(perm, ", "), rank));
+                                                  join(perm, ", "), rank));
         }
         seen[static_cast<std::size_t>(axis)] = true;
     }

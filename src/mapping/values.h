@@ -19,19 +19,19 @@ struct TensorRef {
 };
 
 // What an expression of a rule can be.
-struct Value {
-    using List = std::vector<Value>;
+struct RuleValue {
+    using List = std::vector<RuleValue>;
     using What = std::variant<std::monostate, bool, std::int64_t, double, std::string,
                               std::shared_ptr<const List>, TensorRef, Constant>;
     What what;
 
-    Value() = default;
+    RuleValue() = default;
     template <class T>
-    requires std::constructible_from<What, T> Value(T value)
-        : what(std::move(value)) {}                       // NOLINT(google-explicit-constructor)
-    Value(const char* text) : what(std::string(text)) {}  // NOLINT(google-explicit-constructor)
-    static Value list(List items) { return {std::make_shared<const List>(std::move(items))}; }
-    static Value integers(const std::vector<std::int64_t>& items);
+    requires std::constructible_from<What, T> RuleValue(T value)
+        : what(std::move(value)) {}                           // NOLINT(google-explicit-constructor)
+    RuleValue(const char* text) : what(std::string(text)) {}  // NOLINT(google-explicit-constructor)
+    static RuleValue list(List items) { return {std::make_shared<const List>(std::move(items))}; }
+    static RuleValue integers(const std::vector<std::int64_t>& items);
 
     bool is_none() const { return what.index() == 0; }
     const bool* truth() const { return std::get_if<bool>(&what); }
@@ -45,16 +45,16 @@ struct Value {
     const char* kind() const;   // "an integer"
     std::string shown() const;  // for messages
 };
-bool operator==(const Value& a, const Value& b);  // tensors and constants are never equal
+bool operator==(const RuleValue& a, const RuleValue& b);  // tensors and constants are never equal
 
 // A value from an attribute, and back. Nothing for kinds that rules do not speak of.
-Value value_of(const Attribute& attribute);
-Attribute::Value attribute_of(const Value& value);  // monostate: it cannot be one
+RuleValue value_of(const Attribute& attribute);
+Attribute::Value attribute_of(const RuleValue& value);  // monostate: it cannot be one
 
 // The elements of a small constant.
-Value elements(const Constant& constant);
+RuleValue elements(const Constant& constant);
 // A constant of these elements: a number, or a list (of lists) of numbers of equal length.
-Constant constant_of(const Value& value, DType dtype);
+Constant constant_of(const RuleValue& value, DType dtype);
 // A function of every element, and of the elements of two that are broadcast. Throws Error(input).
 Constant each(const Constant& constant, const std::function<double(double)>& f);
 Constant each(const Constant& a, const Constant& b, const std::function<double(double, double)>& f);

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -15,6 +14,7 @@
 #include "util/engine_library.h"
 #include "util/samples.h"
 #include "util/sha256.h"
+#include "util/text.h"
 
 namespace trocar {
 
@@ -290,7 +290,7 @@ OpModelFacts identify(const Model& model, const std::vector<NamedValue>& inputs,
     for (const auto& input : inputs) {
         texts.push_back(fmt::format("{} {}", input.name, value_text(input.value)));
     }
-    facts.inputs = fmt::format("{}", fmt::join(texts, ", "));
+    facts.inputs = fmt::format("{}", join(texts, ", "));
     if (model.path.empty()) {
         // Made by a sweep: known by what it takes.
         facts.name = model.graph.name;
@@ -311,7 +311,7 @@ OpSetting setting_of(const EngineOptions& engine, const std::string& version) {
     for (const auto& [key, value] : engine.options) {
         options.push_back(fmt::format("{}={}", key, value));
     }
-    setting.options = fmt::format("{}", fmt::join(options, ","));
+    setting.options = fmt::format("{}", join(options, ","));
     setting.threads = thread_count(engine);
     setting.build = trocar::version();
     return setting;

@@ -28,12 +28,14 @@ double conformal_quantile(std::vector<double> scores) {
     return scores[std::min(at, scores.size() - 1)];
 }
 
-// Parts of equal size that depend on what the samples are, not on their order.
-std::vector<std::size_t> parts_of(const std::vector<OpSample>& samples, std::size_t parts) {
+}  // namespace
+
+std::vector<std::size_t> parts_of(const std::vector<OpSample>& samples, std::size_t parts,
+                                  std::string_view salt) {
     std::vector<std::pair<std::uint64_t, std::size_t>> order;
     for (std::size_t i = 0; i < samples.size(); ++i) {
-        const std::string& key = samples[i].key;
-        order.emplace_back(stable_hash(key.data(), key.size()), i);
+        const auto text = std::string(salt) + samples[i].key;
+        order.emplace_back(stable_hash(text.data(), text.size()), i);
     }
     std::sort(order.begin(), order.end());
     std::vector<std::size_t> result(samples.size());
@@ -42,8 +44,6 @@ std::vector<std::size_t> parts_of(const std::vector<OpSample>& samples, std::siz
     }
     return result;
 }
-
-}  // namespace
 
 double OpCalibration::Errors::expected(const std::string& type, double without) const {
     constexpr double mixed = 5;

@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ops/predict_features.h"
@@ -11,6 +12,11 @@
 #include "trocar/op_predict.h"
 
 namespace trocar {
+
+// Which of `parts` parts of equal size each sample belongs to. It follows from the sample's key
+// alone; another salt gives another division.
+std::vector<std::size_t> parts_of(const std::vector<OpSample>& samples, std::size_t parts,
+                                  std::string_view salt = {});
 
 // What predictions of samples that were withheld teach: when to interpolate, how wide intervals
 // have to be, and how much errors go together.

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "ops/predict_calibration.h"
 #include "ops/predict_learned.h"
 #include "trocar/random.h"
 
@@ -55,20 +56,6 @@ std::vector<OpSample> without(const std::vector<OpSample>& samples,
 
 // Which part each operator is withheld with. Not the parts that the predictor itself withholds:
 // these come from the order of hashes, and would empty one of its parts.
-std::vector<std::size_t> parts_of(const std::vector<OpSample>& samples, std::size_t parts) {
-    std::vector<std::pair<std::uint64_t, std::size_t>> order;
-    for (std::size_t i = 0; i < samples.size(); ++i) {
-        std::string text = "withheld " + samples[i].key;
-        order.emplace_back(stable_hash(text.data(), text.size()), i);
-    }
-    std::sort(order.begin(), order.end());
-    std::vector<std::size_t> result(samples.size());
-    for (std::size_t i = 0; i < order.size(); ++i) {
-        result[order[i].second] = i % parts;
-    }
-    return result;
-}
-
 class Evaluation {
 public:
     Evaluation(std::vector<OpSample> samples, const OpPeaks& peaks)
@@ -87,7 +74,7 @@ public:
             return;
         }
         std::size_t parts = count < few ? count : many_parts;
-        std::vector<std::size_t> part_of = parts_of(samples_, parts);
+        std::vector<std::size_t> part_of = parts_of(samples_, parts, "withheld ");
         result.operators.resize(count);
         std::vector<Outcome> outcomes;
         for (std::size_t part = 0; part < parts; ++part) {

@@ -13,7 +13,7 @@ constexpr std::size_t most_neighbours = 12;
 constexpr double nugget = 0.02;
 
 // The log, continued below 1 by the line it touches there.
-double log_size(double value) {
+double log_ratio(double value) {
     return value >= 1 ? std::log(value) : value - 1;
 }
 
@@ -107,7 +107,7 @@ OpNeighbours::Point OpNeighbours::point(const OpFeatures& features) const {
     std::vector<std::pair<std::string, double>> numbers = features.numbers;
     std::sort(numbers.begin(), numbers.end());
     for (const auto& [name, value] : numbers) {
-        result.sizes.push_back(log_size(value));
+        result.sizes.push_back(log_ratio(value));
     }
     if (numbers.empty()) {
         result.sizes.assign(result.totals.begin(), result.totals.end());

@@ -11,7 +11,7 @@
 namespace trocar {
 namespace {
 
-double quantile(std::vector<double> values, double share) {
+double nearest_quantile(std::vector<double> values, double share) {
     if (values.empty()) {
         return 0;
     }
@@ -76,13 +76,13 @@ OpPeaks estimated_peaks(const std::vector<OpSample>& samples, const OpPeaks& giv
     }
     // Where nothing was computed or moved, the rate never matters: any will do.
     if (peaks.flops == 0) {
-        peaks.flops = flops.empty() ? 1e9 : quantile(flops, 0.97);
+        peaks.flops = flops.empty() ? 1e9 : nearest_quantile(flops, 0.97);
     }
     if (peaks.bytes == 0) {
-        peaks.bytes = bytes.empty() ? 1e9 : quantile(bytes, 0.97);
+        peaks.bytes = bytes.empty() ? 1e9 : nearest_quantile(bytes, 0.97);
     }
     if (peaks.dispatch_ns == 0 && !times.empty()) {
-        double fast = quantile(times, 0.1);
+        double fast = nearest_quantile(times, 0.1);
         double rest = fast;
         for (const OpSample& sample : samples) {
             if (sample.ns <= fast) {

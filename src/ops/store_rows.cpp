@@ -1,12 +1,12 @@
 #include "ops/store_rows.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "store/row_text.h"
 #include "trocar/error.h"
 #include "util/text.h"
@@ -15,13 +15,8 @@ namespace trocar::ops::rows {
 
 namespace {
 
-using nlohmann::json;
 using store::Database;
 using store::Statement;
-
-std::string dump(const json& value) {
-    return value.dump(-1, ' ', false, json::error_handler_t::replace);
-}
 
 void bind_all(Statement& row, const std::vector<double>& values, int from) {
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -58,11 +53,11 @@ OpConfig config_of(const Statement& row, int from) {
     features.input_bytes = row.number(from + 8);
     features.weight_bytes = row.number(from + 9);
     features.output_bytes = row.number(from + 10);
-    const auto numbers = json::parse(row.text(from + 11), nullptr, false);
-    if (numbers.is_array()) {
-        for (const auto& one : numbers) {
+    const auto numbers = Json::parse(row.text(from + 11));
+    if (numbers && numbers->is_array()) {
+        for (const auto& one : *numbers) {
             if (one.is_array() && one.size() == 2 && one[0].is_string() && one[1].is_number()) {
-                features.numbers.emplace_back(one[0].get<std::string>(), one[1].get<double>());
+                features.numbers.emplace_back(one[0].string(), one[1].number());
             }
         }
     }
@@ -93,11 +88,11 @@ void insert(Database& database, const OpConfig& config) {
         "INSERT OR IGNORE INTO configuration (key, unit, type, inputs, attributes, dtype, macs, "
         "other_flops, input_bytes, weight_bytes, output_bytes, numbers, uncounted, text) VALUES "
         "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
-    json numbers = json::array();
+    auto numbers = Json::array();
     for (const auto& [name, value] : config.features.numbers) {
-        numbers.push_back({name, value});
+        numbers.push_back(Json::array({name, value}));
     }
-    const auto text = dump(numbers);
+    const auto text = numbers.dump();
     const auto& features = config.features;
     row.bind(0, std::string_view(config.key))
         .bind(1, std::string_view(unit_name(config.unit)))
@@ -130,7 +125,7 @@ void insert(Database& database, const OpModelFacts& model) {
     std::int64_t place = 0;
     for (const auto& op : model.ops) {
         insert(database, op.config);
-        const auto sites = dump(json(op.sites));
+        const auto sites = Json(op.sites).dump();
         occurrence.bind(0, place++)
             .bind(1, op.count)
             .bind(2, std::string_view(sites))
@@ -266,10 +261,10 @@ std::vector<OpModelFacts> models(const Database& database) {
         while (ops.step()) {
             ModelOp op;
             op.count = ops.natural(0);
-            const auto sites = json::parse(ops.text(1), nullptr, false);
-            if (sites.is_array()) {
-                for (const auto& site : sites) {
-                    op.sites.push_back(site.is_string() ? site.get<std::string>() : "");
+            const auto sites = Json::parse(ops.text(1));
+            if (sites && sites->is_array()) {
+                for (const auto& site : *sites) {
+                    op.sites.push_back(site.is_string() ? site.string() : "");
                 }
             }
             op.failure = ops.text(2);
@@ -286,7 +281,7 @@ std::size_t copy_run(const Database& from, Database& to, const OpRun& run, std::
     auto row = to.prepare(
         "INSERT INTO run (uid, setting, started, ended, run_ns, port_ns, node_ns, what, warnings, "
         "conditions) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
-    const auto warnings = fmt::format("{}", fmt::join(run.warnings, "\n"));
+    const auto warnings = fmt::format("{}", join(run.warnings, "\n"));
     row.bind(0, std::string_view(run.uid)).bind(1, setting).bind(2, std::string_view(run.started));
     if (run.ended.empty()) {
         row.bind_null(3);

@@ -1,7 +1,6 @@
 #include "ops/survey.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -11,6 +10,7 @@
 #include "trocar/counting.h"
 #include "trocar/error.h"
 #include "util/sha256.h"
+#include "util/text.h"
 
 namespace trocar::ops {
 
@@ -103,7 +103,7 @@ public:
         if (!outputs_.empty() && outputs_[0].is_tensor()) {
             add_shape(config.features.numbers, "out", outputs_[0].shape());
         }
-        config.inputs = fmt::format("{}", fmt::join(names_, ", "));
+        config.inputs = fmt::format("{}", join(names_, ", "));
         config.text += fmt::format("unit {}\n", unit == View::deployed ? "fused" : "source");
         config.key = sha256_of(config.text).substr(0, 24);
         return config;
@@ -160,7 +160,7 @@ private:
                 names_.push_back(constant->shape().empty()
                                      ? fmt::format("{} scalar", name(constant->dtype()))
                                      : fmt::format("{} {}", name(constant->dtype()),
-                                                   fmt::join(constant->shape(), "x")));
+                                                   join(constant->shape(), "x")));
                 if (const auto zeros = sparsity(*constant); !zeros.empty()) {
                     config.text += fmt::format("input {}: {}\n", slot, zeros);
                     features.attributes += zeros + "\n";

@@ -9,8 +9,8 @@
 #include <cmath>
 #include <list>
 #include <map>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "trocar/error.h"
 #include "trocar/op_store.h"
 #include "util/clock.h"
@@ -19,7 +19,9 @@ namespace trocar::ops {
 
 namespace {
 
-using nlohmann::json;
+Json object(std::initializer_list<JsonMember> members) {
+    return Json::object(Json::Order::sorted, members);
+}
 
 // Programs and inputs that are kept for the next visit take at most this share of the memory.
 constexpr double kept_share = 0.25;
@@ -70,18 +72,18 @@ public:
         }
     }
 
-    json answer(const json& request) {
-        const auto what = request.at("do").get<std::string>();
+    Json answer(const Json& request) {
+        const auto what = request.at("do").string();
         if (what == "begin") {
-            return {{"version", engine_->info().version},
-                    {"run", cost_.run_ns},
-                    {"port", cost_.port_ns},
-                    {"node", cost_.node_ns},
-                    {"no_energy", no_energy()}};
+            return object({{"version", engine_->info().version},
+                           {"run", cost_.run_ns},
+                           {"port", cost_.port_ns},
+                           {"node", cost_.node_ns},
+                           {"no_energy", no_energy()}});
         }
         if (what == "survey") {
             survey();
-            json all = json::array();
+            auto all = Json::array();
             for (const auto& found : survey_->found()) {
                 all.push_back(describe(found.op));
             }
@@ -99,10 +101,10 @@ private:
     }
 
     // Calls for as long as the counter needs to tell.
-    json energy(const json& request) {
-        auto& kept = prepared(request.at("op").get<std::int64_t>(),
-                              parse_cache_mode(request.at("mode").get<std::string>()),
-                              options_.window_seconds * 1e9);
+    Json energy(const Json& request) {
+        auto& kept =
+            prepared(request.at("op").int64(), parse_cache_mode(request.at("mode").string()),
+                     options_.window_seconds * 1e9);
         std::uint64_t calls = 0;
         energy_->begin();
         const auto start = now_ns();
@@ -111,8 +113,8 @@ private:
             calls += kept.calls * kept.load->operators();
         } while (now_ns() - start < energy_seconds_ * 1e9);
         const auto window = energy_->end();
-        json answer{
-            {"label", name_of(window.label)}, {"source", window.source}, {"why", window.gap}};
+        auto answer = object(
+            {{"label", name_of(window.label)}, {"source", window.source}, {"why", window.gap}});
         if (!window.joules || !window.seconds) {
             answer["label"] = name_of(EnergyLabel::unavailable);
             return answer;
@@ -139,26 +141,26 @@ private:
         }
     }
 
-    static json describe(const ModelOp& op) {
+    static Json describe(const ModelOp& op) {
         const auto& features = op.config.features;
-        json numbers = json::array();
+        auto numbers = Json::array();
         for (const auto& [name, value] : features.numbers) {
-            numbers.push_back({name, value});
+            numbers.push_back(Json::array({name, value}));
         }
-        return {{"key", op.config.key},
-                {"text", op.config.text},
-                {"inputs", op.config.inputs},
-                {"uncounted", op.config.uncounted},
-                {"count", op.count},
-                {"sites", op.sites},
-                {"failure", op.failure},
-                {"type", features.type},
-                {"attributes", features.attributes},
-                {"dtype", features.dtype},
-                {"work",
-                 {features.macs, features.other_flops, features.input_bytes, features.weight_bytes,
-                  features.output_bytes}},
-                {"numbers", numbers}};
+        return object(
+            {{"key", op.config.key},
+             {"text", op.config.text},
+             {"inputs", op.config.inputs},
+             {"uncounted", op.config.uncounted},
+             {"count", op.count},
+             {"sites", op.sites},
+             {"failure", op.failure},
+             {"type", features.type},
+             {"attributes", features.attributes},
+             {"dtype", features.dtype},
+             {"work", Json::array({features.macs, features.other_flops, features.input_bytes,
+                                   features.weight_bytes, features.output_bytes})},
+             {"numbers", numbers}});
     }
 
     std::unique_ptr<Load> make(std::int64_t op, CacheMode mode) {
@@ -222,18 +224,18 @@ private:
         return at->second;
     }
 
-    json windows(const json& request) {
-        const auto wanted = request.at("seconds").get<double>() * 1e9;
-        auto& kept = prepared(request.at("op").get<std::int64_t>(),
-                              parse_cache_mode(request.at("mode").get<std::string>()), wanted);
-        json answer;
+    Json windows(const Json& request) {
+        const auto wanted = request.at("seconds").number() * 1e9;
+        auto& kept = prepared(request.at("op").int64(),
+                              parse_cache_mode(request.at("mode").string()), wanted);
+        Json answer;
         const auto& load = *kept.load;
         answer["operators"] = load.operators();
-        auto& list = answer["windows"] = json::array();
+        auto& list = answer["windows"] = Json::array();
         double least = 1e300;
-        for (std::size_t i = 0; i < request.at("count").get<std::size_t>(); ++i) {
+        for (std::size_t i = 0; i < request.at("count").uint64(); ++i) {
             const auto one = window(kept, wanted, false);
-            list.push_back({one.ns, one.cpu_ns, one.calls, one.switches});
+            list.push_back(Json::array({one.ns, one.cpu_ns, one.calls, one.switches}));
             least = std::min(least, one.ns * static_cast<double>(load.operators()));
         }
         // Of a call that is short, what it costs is much of it, and is looked at anew.
@@ -284,28 +286,28 @@ private:
     std::list<std::pair<std::int64_t, CacheMode>> order_;  // oldest first
 };
 
-ModelOp parse_op(const json& one, View unit) {
+ModelOp parse_op(const Json& one, View unit) {
     ModelOp op;
-    op.config.key = one.at("key");
-    op.config.text = one.at("text");
-    op.config.inputs = one.at("inputs");
-    op.config.uncounted = one.at("uncounted");
+    op.config.key = one.at("key").string();
+    op.config.text = one.at("text").string();
+    op.config.inputs = one.at("inputs").string();
+    op.config.uncounted = one.at("uncounted").string();
     op.config.unit = unit;
-    op.count = one.at("count");
-    op.sites = one.at("sites").get<std::vector<std::string>>();
-    op.failure = one.at("failure");
+    op.count = one.at("count").uint64();
+    op.sites = one.at("sites").strings();
+    op.failure = one.at("failure").string();
     auto& features = op.config.features;
-    features.type = one.at("type");
-    features.attributes = one.at("attributes");
-    features.dtype = one.at("dtype");
+    features.type = one.at("type").string();
+    features.attributes = one.at("attributes").string();
+    features.dtype = one.at("dtype").string();
     const auto& work = one.at("work");
-    features.macs = work.at(0);
-    features.other_flops = work.at(1);
-    features.input_bytes = work.at(2);
-    features.weight_bytes = work.at(3);
-    features.output_bytes = work.at(4);
+    features.macs = work.at(0).number();
+    features.other_flops = work.at(1).number();
+    features.input_bytes = work.at(2).number();
+    features.weight_bytes = work.at(3).number();
+    features.output_bytes = work.at(4).number();
     for (const auto& number : one.at("numbers")) {
-        features.numbers.emplace_back(number.at(0).get<std::string>(), number.at(1).get<double>());
+        features.numbers.emplace_back(number.at(0).string(), number.at(1).number());
     }
     return op;
 }
@@ -345,9 +347,8 @@ void Worker::start() {
             const auto child =
                 std::make_shared<Child>(model_, inputs_, options_, skip_, doing_.get(), log);
             return [child](const std::vector<NamedValue>& request) -> std::vector<NamedValue> {
-                const auto asked = json::parse(request.front().value.string_values()[0]);
-                const auto text =
-                    child->answer(asked).dump(-1, ' ', false, json::error_handler_t::replace);
+                const auto asked = Json::parse_or_throw(request.front().value.string_values()[0]);
+                const auto text = child->answer(asked).dump();
                 return {{"", Value::strings({1}, {text})}};
             };
         },
@@ -355,10 +356,10 @@ void Worker::start() {
                           .timeout = options_.time_limit,
                           .memory_limit = options_.memory_limit,
                           .doing = "measuring operators"});
-    const auto begun = json::parse(ask(R"({"do": "begin"})"));
-    version_ = begun.at("version");
-    no_energy_ = begun.at("no_energy");
-    cost_ = {begun.at("run"), begun.at("port"), begun.at("node")};
+    const auto begun = Json::parse_or_throw(ask(R"({"do": "begin"})"));
+    version_ = begun.at("version").string();
+    no_energy_ = begun.at("no_energy").string();
+    cost_ = {begun.at("run").number(), begun.at("port").number(), begun.at("node").number()};
 }
 
 std::string Worker::ask(const std::string& request) {
@@ -370,7 +371,8 @@ std::vector<ModelOp> Worker::survey() {
     for (;;) {
         try {
             std::vector<ModelOp> all;
-            for (const auto& one : json::parse(ask(R"({"do": "survey"})"))) {
+            const auto found = Json::parse_or_throw(ask(R"({"do": "survey"})"));
+            for (const auto& one : found) {
                 all.push_back(parse_op(one, options_.unit));
             }
             return all;
@@ -386,34 +388,35 @@ std::vector<ModelOp> Worker::survey() {
 }
 
 OpEnergy Worker::energy(std::int64_t op, CacheMode mode) {
-    const json asked{{"do", "energy"}, {"op", op}, {"mode", name(mode)}};
-    const auto got = json::parse(ask(asked.dump()));
+    const auto asked = object({{"do", "energy"}, {"op", op}, {"mode", name(mode)}});
+    const auto got = Json::parse_or_throw(ask(asked.dump()));
     OpEnergy energy;
-    energy.label = got.at("label");
-    energy.source = got.at("source");
-    energy.why = got.at("why");
+    energy.label = got.at("label").string();
+    energy.source = got.at("source").string();
+    energy.why = got.at("why").string();
     if (got.contains("gross")) {
-        energy.gross = got.at("gross");
-        energy.idle = got.at("idle");
-        energy.net = got.at("net");
-        energy.uncertainty = got.at("uncertainty");
-        energy.watts = got.at("watts");
+        energy.gross = got.at("gross").number();
+        energy.idle = got.at("idle").number();
+        energy.net = got.at("net").number();
+        energy.uncertainty = got.at("uncertainty").number();
+        energy.watts = got.at("watts").number();
     }
     return energy;
 }
 
 WindowsAnswer Worker::windows(const WindowsRequest& request) {
-    const json asked{{"do", "windows"},
-                     {"op", request.op},
-                     {"mode", name(request.mode)},
-                     {"seconds", request.seconds},
-                     {"count", request.count}};
-    const auto got = json::parse(ask(asked.dump()));
+    const auto asked = object({{"do", "windows"},
+                               {"op", request.op},
+                               {"mode", name(request.mode)},
+                               {"seconds", request.seconds},
+                               {"count", request.count}});
+    const auto got = Json::parse_or_throw(ask(asked.dump()));
     WindowsAnswer answer;
-    answer.operators = got.at("operators");
-    answer.call_ns = got.at("call");
+    answer.operators = got.at("operators").uint64();
+    answer.call_ns = got.at("call").number();
     for (const auto& one : got.at("windows")) {
-        answer.windows.push_back({one.at(0), one.at(1), one.at(2), one.at(3), 0});
+        answer.windows.push_back(
+            {one.at(0).number(), one.at(1).number(), one.at(2).uint64(), one.at(3).uint64(), 0});
     }
     return answer;
 }

@@ -1,17 +1,16 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
-#include <nlohmann/json.hpp>
+#include <map>
 #include <set>
 
+#include "base/json.h"
 #include "lab/files.h"
 #include "trocar/error.h"
 #include "trocar/partition.h"
 #include "trocar/version.h"
 #include "util/files.h"
-#include "util/json_place.h"
 #include "util/sha256.h"
 
 namespace trocar {
@@ -19,13 +18,12 @@ namespace trocar {
 namespace {
 
 namespace fs = std::filesystem;
-using Ordered = nlohmann::ordered_json;
 
 constexpr const char* schema = "trocar.partition/1";
 constexpr std::int64_t most_parts = 1'000'000;
 
-Ordered type_json(const PartValue& value) {
-    Ordered json;
+Json type_json(const PartValue& value) {
+    auto json = Json::object(Json::Order::given);
     json["name"] = value.name;
     json["type"] = type_text(value.type);
     if (value.type.kind == Type::Kind::tensor) {
@@ -101,7 +99,7 @@ PartEntry part_from(const Json& json, const JsonPlace& place) {
     part.ops = count_from(json, "ops", place);
     part.constant_bytes = count_from(json, "constant_bytes", place);
     if (const auto& cost = place.member(json, "cost"); cost.is_number()) {
-        part.cost = cost.get<double>();
+        part.cost = cost.number();
     }
     if (!place.member(json, "peak_bytes").is_null()) {
         part.peak_bytes = count_from(json, "peak_bytes", place);
@@ -134,7 +132,7 @@ void check(const PartitionManifest& manifest, const JsonPlace& place) {
 }  // namespace
 
 std::string partition_json(const PartitionManifest& manifest) {
-    Ordered json;
+    auto json = Json::object(Json::Order::given);
     json["schema"] = schema;
     json["trocar"] = version();
     json["model"] = manifest.model;
@@ -143,21 +141,22 @@ std::string partition_json(const PartitionManifest& manifest) {
     if (!manifest.ran.empty()) {
         json["ran"] = manifest.ran;
     }
-    json["inputs"] = Ordered::array();
+    json["inputs"] = Json::array();
     for (const auto& value : manifest.inputs) {
         json["inputs"].push_back(type_json(value));
     }
     json["outputs"] = manifest.outputs;
-    json["parts"] = Ordered::array();
+    json["parts"] = Json::array();
     for (std::size_t i = 0; i < manifest.parts.size(); ++i) {
         const auto& part = manifest.parts[i];
-        Ordered one;
+        auto one = Json::object(Json::Order::given);
         one["number"] = i;
         one["device"] = part.device;
-        one["files"] = Ordered::array();
+        one["files"] = Json::array();
         for (const auto& file : part.files) {
-            one["files"].push_back(
-                {{"file", file.file}, {"sha256", file.sha256}, {"bytes", file.bytes}});
+            one["files"].push_back(Json::object(
+                Json::Order::given,
+                {{"file", file.file}, {"sha256", file.sha256}, {"bytes", file.bytes}}));
         }
         one["ops"] = part.ops;
         one["cost"] = part.cost;
@@ -169,22 +168,23 @@ std::string partition_json(const PartitionManifest& manifest) {
         one["outputs"] = part.outputs;
         json["parts"].push_back(std::move(one));
     }
-    json["cuts"] = Ordered::array();
+    json["cuts"] = Json::array();
     for (const auto& value : manifest.cuts) {
         auto one = type_json(value);
         one["from"] = value.from;
         one["to"] = value.to;
         json["cuts"].push_back(std::move(one));
     }
-    return json.dump(1, ' ', false, Ordered::error_handler_t::replace) + "\n";
+    return json.dump(1) + "\n";
 }
 
 PartitionManifest partition_from_json(std::string_view text, const fs::path& path) {
     const JsonPlace place(fmt::format("'{}'", path.string()));
-    const auto json = Json::parse(text, nullptr, false);
-    if (json.is_discarded() || !json.is_object()) {
+    const auto parsed = Json::parse(text);
+    if (!parsed || !parsed->is_object()) {
         place.fail("it is no JSON object");
     }
+    const auto& json = *parsed;
     if (place.text(json, "schema", "") != schema) {
         place.fail(fmt::format("its schema is not {}", schema));
     }

@@ -293,7 +293,7 @@ TEST(Private, BodiesThatReadTheSameWeightsStayToo) {
         return made;
     };
     Graph graph;
-    const auto x = graph.add_input("x", Type::tensor(DType::f32, Shape{1, 2}));
+    graph.add_input("x", Type::tensor(DType::f32, Shape{1, 2}));
     const auto when = graph.add_input("when", Type::tensor(DType::boolean, Shape{}));
     const auto w =
         graph.add_constant("w", Constant::of(DType::f32, {2, 2}, std::vector<float>{1, 2, 3, 4}));

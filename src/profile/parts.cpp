@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -20,7 +19,7 @@ std::string common_module(const std::string& a, const std::string& b) {
     for (std::size_t i = 0; i < x.size() && i < y.size() && x[i] == y[i]; ++i) {
         common.push_back(x[i]);
     }
-    return fmt::format("{}", fmt::join(common, "."));
+    return fmt::format("{}", join(common, "."));
 }
 
 // "Conv + Relu", "12 × Conv + 3 × Add": each type once, in order of their first op.
@@ -40,7 +39,7 @@ std::string type_text(const Graph& graph, const std::vector<OpId>& ops) {
     for (const auto& [type, count] : types) {
         texts.push_back(count == 1 ? type : fmt::format("{} × {}", count, type));
     }
-    return fmt::format("{}", fmt::join(texts, " + "));
+    return fmt::format("{}", join(texts, " + "));
 }
 
 // What a run op by op shows: the type of every tensor it came to.

@@ -9,7 +9,7 @@ namespace trocar::pruning {
 
 namespace {
 
-constexpr std::size_t piece = 4096;
+constexpr std::size_t weight_piece = 4096;
 
 bool is_standard(const Model& model, const Op& op, std::string_view type) {
     return model.dialect == "onnx" && op.type == type &&
@@ -156,10 +156,10 @@ std::uint64_t nonzero(const Constant& constant) {
         return nonzero(constant.values());
     }
     std::uint64_t count = 0;
-    std::array<double, piece> numbers{};
+    std::array<double, weight_piece> numbers{};
     const auto all = constant.element_count();
-    for (std::size_t at = 0; at < all; at += piece) {
-        const auto some = std::span(numbers).first(std::min(piece, all - at));
+    for (std::size_t at = 0; at < all; at += weight_piece) {
+        const auto some = std::span(numbers).first(std::min(weight_piece, all - at));
         decode(constant.dtype(), constant.bytes(), at, some);
         count += static_cast<std::uint64_t>(
             std::count_if(some.begin(), some.end(), [](double x) { return x != 0; }));

@@ -1,10 +1,10 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <unordered_map>
 
 #include "trocar/session.h"
 #include "util/aten_types.h"
+#include "util/text.h"
 
 namespace trocar {
 
@@ -28,7 +28,7 @@ std::string misfit(const Type& declared, const Value& value) {
     }
     return fits ? std::string{}
                 : fmt::format("is {}[{}], but {} is expected", name(value.dtype()),
-                              fmt::join(shape, ","), type_text(declared));
+                              join(shape, ","), type_text(declared));
 }
 
 }  // namespace

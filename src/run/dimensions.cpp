@@ -1,9 +1,10 @@
 #include "run/dimensions.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
+
+#include "util/text.h"
 
 namespace trocar {
 
@@ -106,7 +107,7 @@ std::string Dimensions::text(const Type& type) const {
         }
     }
     const auto declared = type_text(type);
-    return parts.empty() ? declared : fmt::format("{} with {}", declared, fmt::join(parts, ", "));
+    return parts.empty() ? declared : fmt::format("{} with {}", declared, join(parts, ", "));
 }
 
 std::vector<std::string> Dimensions::missing(const std::string& input, const Type& type) const {
@@ -124,7 +125,7 @@ std::vector<std::string> Dimensions::missing(const std::string& input, const Typ
     if (sizes.empty()) {
         return {fmt::format("{}=1,3,224,224", input)};
     }
-    return nameless ? std::vector{fmt::format("{}={}", input, fmt::join(whole, ","))} : sizes;
+    return nameless ? std::vector{fmt::format("{}={}", input, join(whole, ","))} : sizes;
 }
 
 }  // namespace trocar

@@ -1,11 +1,11 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "mapping/engine.h"
 #include "trocar/engine.h"
 #include "trocar/error.h"
+#include "util/text.h"
 
 namespace trocar {
 
@@ -84,7 +84,7 @@ std::shared_ptr<Engine> open_engine(const EngineOptions& options) {
         names.emplace_back(kind->name);
     }
     throw Error(Fault::usage, fmt::format("there is no engine named '{}'", options.name),
-                fmt::format("known engines: {}", fmt::join(names, ", ")));
+                fmt::format("known engines: {}", join(names, ", ")));
 }
 
 }  // namespace trocar

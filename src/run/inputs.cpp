@@ -1,7 +1,6 @@
 #include "trocar/inputs.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -359,7 +358,7 @@ private:
         }
         if (!slot.value) {
             fault(fmt::format("input '{}' ({}): {} must be given", slot.name, type_text(*slot.type),
-                              fmt::join(unknown, ", ")));
+                              join(unknown, ", ")));
             for (auto& size : dimensions_.missing(slot.name, *slot.type)) {
                 if (!known(sizes_, size)) {
                     sizes_.push_back(std::move(size));
@@ -367,7 +366,7 @@ private:
             }
         } else if (!unknown.empty()) {
             notes_.push_back(fmt::format("input '{}': {} taken as {}", slot.name,
-                                         fmt::join(unknown, ", "), *spec_.unknown_dims));
+                                         join(unknown, ", "), *spec_.unknown_dims));
         }
     }
 
@@ -404,7 +403,7 @@ private:
     [[noreturn]] void throw_faults() {
         if (!sizes_.empty()) {
             hints_.push_back(
-                fmt::format("sizes are given with --shape {}", fmt::join(sizes_, " --shape ")));
+                fmt::format("sizes are given with --shape {}", join(sizes_, " --shape ")));
         }
         std::string hint;
         for (const auto& one : hints_) {
@@ -415,8 +414,7 @@ private:
             throw Error(Fault::input, faults_.front(), hint);
         }
         throw Error(Fault::input,
-                    fmt::format("the inputs do not fit the model: {}", fmt::join(faults_, "; ")),
-                    hint);
+                    fmt::format("the inputs do not fit the model: {}", join(faults_, "; ")), hint);
     }
 
     Inputs collect() {

@@ -55,17 +55,17 @@ private:
 };
 
 // What is wrong, and behind a '|' what to do.
-std::string fault(const Model& model, const InputSpec& spec) {
+std::string fault(const Model& model, const InputSpec& input_spec) {
     try {
-        make_inputs(model, spec);
+        make_inputs(model, input_spec);
     } catch (const Error& e) {
         return e.hint().empty() ? e.what() : fmt::format("{} | {}", e.what(), e.hint());
     }
     return "no error";
 }
 
-InputSpec spec(std::vector<std::string> sources, std::vector<std::string> shapes = {},
-               std::string fill = "") {
+InputSpec input_spec(std::vector<std::string> sources, std::vector<std::string> shapes = {},
+                     std::string fill = "") {
     InputSpec made;
     made.sources = std::move(sources);
     made.shapes = std::move(shapes);
@@ -75,7 +75,8 @@ InputSpec spec(std::vector<std::string> sources, std::vector<std::string> shapes
 
 TEST_F(InputsTest, FilesAndGeneratedOnesTogether) {
     const auto made = make_inputs(
-        model(), spec({"image=" + npy("image", DType::f32, {5, 3, 4}), "mask=ones"}, {"mask=5,7"}));
+        model(),
+        input_spec({"image=" + npy("image", DType::f32, {5, 3, 4}), "mask=ones"}, {"mask=5,7"}));
     ASSERT_EQ(made.values.size(), 2u);
     EXPECT_EQ(made.values[0].name, "image");
     EXPECT_EQ(made.values[1].value.shape(), (Shape{5, 7}));
@@ -87,12 +88,13 @@ TEST_F(InputsTest, ASymbolLearnedFromAFileHoldsForGeneratedInputs) {
     Model pair;
     pair.graph.add_input("a", dims(DType::f32, {{-1, "n"}}));
     pair.graph.add_input("b", dims(DType::f32, {{-1, "n"}, {2, ""}}));
-    const auto made = make_inputs(pair, spec({"a=" + npy("a", DType::f32, {9})}, {}, "random"));
+    const auto made =
+        make_inputs(pair, input_spec({"a=" + npy("a", DType::f32, {9})}, {}, "random"));
     EXPECT_EQ(made.values[1].value.shape(), (Shape{9, 2}));
 }
 
 TEST_F(InputsTest, AllFaultsComeInOneMessage) {
-    EXPECT_EQ(fault(model(), spec({"imgae=zeros"})),
+    EXPECT_EQ(fault(model(), input_spec({"imgae=zeros"})),
               "the inputs do not fit the model: the model has no input 'imgae'; "
               "input 'image' (f32[batch,3,4]) is not given; "
               "input 'mask' (i64[batch,?]) is not given | did you mean 'image'? "
@@ -101,20 +103,20 @@ TEST_F(InputsTest, AllFaultsComeInOneMessage) {
 
 TEST_F(InputsTest, UnknownSizesAreNamed) {
     EXPECT_EQ(
-        fault(model(), spec({"mask=zeros"}, {"mask=1,1"})),
+        fault(model(), input_spec({"mask=zeros"}, {"mask=1,1"})),
         "input 'image' (f32[batch,3,4]) is not given | give it with --input image=FILE, or all "
         "that is missing with --fill random");
-    EXPECT_EQ(fault(model(), spec({}, {"mask=1,1", "batch=2"}, "zeros")),
+    EXPECT_EQ(fault(model(), input_spec({}, {"mask=1,1", "batch=2"}, "zeros")),
               "--shape gives input 'mask' 1x1, but the model takes i64[batch,?] with batch=2");
     EXPECT_EQ(
-        fault(model(), spec({}, {}, "zeros")),
+        fault(model(), input_spec({}, {}, "zeros")),
         "the inputs do not fit the model: input 'image' (f32[batch,3,4]): 'batch' must be given; "
         "input 'mask' (i64[batch,?]): 'batch', dimension 1 must be given | "
         "sizes are given with --shape batch=1 --shape mask=1,1");
 }
 
 TEST_F(InputsTest, UnknownSizesMayBeChosenByTheTool) {
-    auto chosen = spec({}, {}, "zeros");
+    auto chosen = input_spec({}, {}, "zeros");
     chosen.unknown_dims = 1;
     const auto made = make_inputs(model(), chosen);
     EXPECT_EQ(made.values[0].value.shape(), (Shape{1, 3, 4}));
@@ -126,41 +128,41 @@ TEST_F(InputsTest, UnknownSizesMayBeChosenByTheTool) {
 
 TEST_F(InputsTest, WrongTypesAndShapesAreNamedWithBothSides) {
     const auto file = npy("x", DType::f64, {2, 3});
-    EXPECT_EQ(fault(one_input(), spec({file})),
+    EXPECT_EQ(fault(one_input(), input_spec({file})),
               fmt::format("input 'x:0' is f64 2x3 in '{}', but the model takes f32[2,3]", file));
     const auto flat = npy("flat", DType::f32, {6});
-    EXPECT_EQ(fault(one_input(), spec({"x:0=" + flat})),
+    EXPECT_EQ(fault(one_input(), input_spec({"x:0=" + flat})),
               fmt::format("input 'x:0' is f32 6 in '{}', but the model takes f32[2,3]", flat));
-    EXPECT_EQ(fault(one_input(), spec({"zeros"}, {"3,2"})),
+    EXPECT_EQ(fault(one_input(), input_spec({"zeros"}, {"3,2"})),
               "--shape gives input 'x:0' 3x2, but the model takes f32[2,3]");
 }
 
 TEST_F(InputsTest, ANameIsOnlyNeededWhereItIsNotClear) {
-    EXPECT_EQ(make_inputs(one_input(), spec({"random"})).values[0].name, "x:0");
-    EXPECT_EQ(fault(model(), spec({"zeros"}, {"batch=1"}, "zeros")),
+    EXPECT_EQ(make_inputs(one_input(), input_spec({"random"})).values[0].name, "x:0");
+    EXPECT_EQ(fault(model(), input_spec({"zeros"}, {"batch=1"}, "zeros")),
               "the inputs do not fit the model: 'zeros' does not say which input it is for; "
               "input 'mask' (i64[batch,?]): dimension 1 must be given | write image=zeros; "
               "sizes are given with --shape mask=1,1");
 }
 
 TEST_F(InputsTest, GivenTwiceIsAFault) {
-    EXPECT_EQ(fault(one_input(), spec({"zeros", "x:0=ones"})),
+    EXPECT_EQ(fault(one_input(), input_spec({"zeros", "x:0=ones"})),
               "input 'x:0' is given twice: 'zeros' and 'ones'");
 }
 
 TEST_F(InputsTest, RawElements) {
     write_file(path("data"), std::string(24, '\0'));
-    const auto made = make_inputs(one_input(), spec({path("data") + ":f32:2x3"}));
+    const auto made = make_inputs(one_input(), input_spec({path("data") + ":f32:2x3"}));
     EXPECT_EQ(made.values[0].value.shape(), (Shape{2, 3}));
-    EXPECT_EQ(fault(one_input(), spec({path("data") + ":f32:3x2x2"})),
+    EXPECT_EQ(fault(one_input(), input_spec({path("data") + ":f32:3x2x2"})),
               fmt::format("input 'x:0': '{}' has 24 bytes, but f32 3x2x2 takes 48", path("data")));
     EXPECT_EQ(
-        fault(one_input(), spec({path("data") + ":f32:2xq"})),
+        fault(one_input(), input_spec({path("data") + ":f32:2xq"})),
         fmt::format("'2xq' in '{}:f32:2xq' is not a shape | write it as 1x3x224x224, or scalar",
                     path("data")));
     write_file(path("data.bin"), std::string(24, '\0'));
-    EXPECT_EQ(make_inputs(one_input(), spec({path("data.bin")})).values.size(), 1u);
-    EXPECT_EQ(fault(model(), spec({"mask=" + path("data.bin")}, {"batch=1"}, "zeros")),
+    EXPECT_EQ(make_inputs(one_input(), input_spec({path("data.bin")})).values.size(), 1u);
+    EXPECT_EQ(fault(model(), input_spec({"mask=" + path("data.bin")}, {"batch=1"}, "zeros")),
               fmt::format(
                   "the type or shape of '{0}' for input 'mask' (i64[batch,?]) is not known | write "
                   "mask={0}:f32:1x3x224x224",
@@ -168,14 +170,15 @@ TEST_F(InputsTest, RawElements) {
 }
 
 TEST_F(InputsTest, UnknownShapeNamesGetASuggestion) {
-    EXPECT_EQ(fault(model(), spec({}, {"bath=1", "mask=1,1"}, "zeros")),
+    EXPECT_EQ(fault(model(), input_spec({}, {"bath=1", "mask=1,1"}, "zeros")),
               "--shape names 'bath', which is neither an input nor a dimension | did you mean "
               "'batch'?");
 }
 
 TEST_F(InputsTest, BadTextsAreUsageErrors) {
-    for (const auto& bad : {spec({"x:0="}), spec({"random(1)"}), spec({"random(2,1)"}),
-                            spec({}, {"x:0=a"}), spec({}, {}, "noise")}) {
+    for (const auto& bad :
+         {input_spec({"x:0="}), input_spec({"random(1)"}), input_spec({"random(2,1)"}),
+          input_spec({}, {"x:0=a"}), input_spec({}, {}, "noise")}) {
         try {
             make_inputs(one_input(), bad);
             FAIL();
@@ -186,10 +189,10 @@ TEST_F(InputsTest, BadTextsAreUsageErrors) {
 }
 
 TEST_F(InputsTest, FilesThatCannotBeReadAreNamed) {
-    EXPECT_EQ(fault(one_input(), spec({path("none.npy")})),
+    EXPECT_EQ(fault(one_input(), input_spec({path("none.npy")})),
               fmt::format("there is no file '{}'", path("none.npy")));
     EXPECT_EQ(
-        fault(one_input(), spec({path("")})),
+        fault(one_input(), input_spec({path("")})),
         fmt::format(
             "the folder '{}' holds no input_0.pb | give a file, or a folder of ONNX test data",
             path("")));
@@ -198,7 +201,7 @@ TEST_F(InputsTest, FilesThatCannotBeReadAreNamed) {
 TEST_F(InputsTest, MoreThanTheMachineHoldsIsRefused) {
     Model large;
     large.graph.add_input("x", dims(DType::f32, {{-1, "n"}}));
-    const auto said = fault(large, spec({"zeros"}, {"n=100000000000000"}));
+    const auto said = fault(large, input_spec({"zeros"}, {"n=100000000000000"}));
     EXPECT_NE(said.find("more than this machine's memory"), std::string::npos) << said;
 }
 
@@ -208,21 +211,23 @@ TEST_F(InputsTest, SequencesAndOptionalsAreGeneratedFromWhatTheyHold) {
     sequence.kind = Type::Kind::sequence;
     sequence.element = {Type::tensor(DType::f32, Shape{2})};
     model.graph.add_input("s", sequence);
-    const auto made = make_inputs(model, spec({}, {}, "ones"));
+    const auto made = make_inputs(model, input_spec({}, {}, "ones"));
     EXPECT_EQ(value_text(made.values[0].value), "sequence of 1");
     Type optional;
     optional.kind = Type::Kind::optional;
     optional.element = {Type::tensor(DType::f32, Shape{2})};
     Model maybe;
     maybe.graph.add_input("o", optional);
-    EXPECT_EQ(value_text(make_inputs(maybe, spec({}, {}, "ones")).values.at(0).value), "f32 2");
-    EXPECT_EQ(make_inputs(maybe, spec({})).values.size(), 0u);
+    EXPECT_EQ(value_text(make_inputs(maybe, input_spec({}, {}, "ones")).values.at(0).value),
+              "f32 2");
+    EXPECT_EQ(make_inputs(maybe, input_spec({})).values.size(), 0u);
     Type map;
     map.kind = Type::Kind::map;
     map.dtype = DType::i64;
     Model other;
     other.graph.add_input("m", map);
-    EXPECT_NE(fault(other, spec({}, {}, "ones")).find("cannot be generated"), std::string::npos);
+    EXPECT_NE(fault(other, input_spec({}, {}, "ones")).find("cannot be generated"),
+              std::string::npos);
 }
 
 TEST(Assignment, TheLongestKnownNameWins) {

@@ -10,10 +10,6 @@ namespace trocar {
 
 namespace {
 
-bool any(const std::vector<Attached>& list, bool Probe::*flag) {
-    return std::any_of(list.begin(), list.end(), [&](const Attached& a) { return a.probe->*flag; });
-}
-
 bool changes_anything(const Site& site) {
     return !site.instead.empty() || !site.before.empty() || any(site.after, &Probe::modifies) ||
            any(site.after, &Probe::reads_inputs);

@@ -13,9 +13,8 @@
 #include <cstring>
 #include <mutex>
 
-#include "run/child.h"
+#include "base/process.h"
 #include "trocar/error.h"
-#include "util/process.h"
 
 namespace trocar {
 

@@ -340,27 +340,6 @@ bool receive_header(int socket, Header& header, Descriptor& descriptor) {
 
 }  // namespace
 
-Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
-    if (this != &other) {
-        reset();
-        fd_ = other.release();
-    }
-    return *this;
-}
-
-int Descriptor::release() {
-    const int fd = fd_;
-    fd_ = -1;
-    return fd;
-}
-
-void Descriptor::reset() {
-    if (fd_ >= 0) {
-        ::close(fd_);
-        fd_ = -1;
-    }
-}
-
 bool send_message(int socket, const Message& message) {
     Writer writer;
     writer.string(message.text);

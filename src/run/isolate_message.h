@@ -6,26 +6,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "trocar/value.h"
 
 namespace trocar {
-
-// A file descriptor that is closed at the end.
-class Descriptor {
-public:
-    Descriptor() = default;
-    explicit Descriptor(int fd) : fd_(fd) {}
-    Descriptor(Descriptor&& other) noexcept : fd_(other.release()) {}
-    Descriptor& operator=(Descriptor&& other) noexcept;
-    ~Descriptor() { reset(); }
-    int get() const { return fd_; }
-    bool is_open() const { return fd_ >= 0; }
-    int release();
-    void reset();
-
-private:
-    int fd_ = -1;
-};
 
 // What parent and child tell each other. The bytes of tensors travel in shared memory: copied
 // once by the sender, read in place by the receiver.

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <thread>
 
+#include "run/test_values.h"
 #include "trocar/error.h"
 #include "util/test_folder.h"
 
@@ -18,16 +19,12 @@ namespace trocar {
 namespace {
 
 using Values = std::vector<NamedValue>;
+using testing::floats;
 using namespace std::chrono_literals;
 
 // A child that does `work` for every call.
 std::unique_ptr<Isolated> isolated(Isolated::Work work, Isolated::Options options = {}) {
     return std::make_unique<Isolated>([work](const Log&) { return work; }, std::move(options));
-}
-
-Value floats(std::vector<float> values) {
-    return Value::copy(DType::f32, {static_cast<std::int64_t>(values.size())},
-                       std::as_bytes(std::span(values)));
 }
 
 std::string sentence_of(const std::function<void()>& call) {
@@ -304,7 +301,7 @@ Isolated::Work work_of(std::shared_ptr<Program> program) {
 }
 
 // The real engine, in a child.
-class IsolatedEngine : public testing::Test {
+class IsolatedEngine : public ::testing::Test {
 protected:
     void SetUp() override {
         options_.path = TROCAR_SOURCE_DIR "/.deps/onnxruntime-1.31.1";

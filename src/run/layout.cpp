@@ -116,7 +116,11 @@ std::vector<std::int64_t> channels_of(const Model& model) {
 class Layouts {
 public:
     Layouts(const Model& model, Deployed& to)
-        : made_(to.model.graph), to_(to), channels_(channels_of(model)) {}
+        : source_(model.graph),
+          made_(to.model.graph),
+          to_(to),
+          plan_(make_plan(model, {})),
+          channels_(channels_of(model)) {}
 
     bool any() const {
         return std::any_of(made_.ops().begin(), made_.ops().end(),
@@ -131,7 +135,7 @@ public:
                 unfold(op);
                 continue;
             }
-            const Layout layout{.block = block, .channels = channels(op)};
+            const Layout layout{.block = block, .channels = channels(id)};
             for (const auto output : op.outputs) {
                 if (output != TensorId::none) {
                     to_.layouts[index(output)] = layout;
@@ -183,14 +187,27 @@ private:
         return sum;
     }
 
-    std::int64_t channels(const Op& op) const {
+    // Those of the convolution that a blocked one computes.
+    std::int64_t of_filters(OpId id) const {
+        for (const auto source : to_.sources[index(id)]) {
+            const auto& op = source_.op(source);
+            if (op.type == "Conv" && op.inputs.size() > 1) {
+                const auto* filters = plan_.constants[index(op.inputs[1])];
+                return filters == nullptr || filters->shape().empty() ? 0 : filters->shape()[0];
+            }
+        }
+        return 0;
+    }
+
+    std::int64_t channels(OpId id) const {
+        const auto& op = made_.op(id);
         const auto output = op.outputs.empty() ? TensorId::none : op.outputs[0];
         const auto source =
             output == TensorId::none ? TensorId::none : to_.source_tensors[index(output)];
         if (source != TensorId::none && channels_[index(source)] != 0) {
             return channels_[index(source)];
         }
-        return op.type == "Conv" ? 0 : of_inputs(op);
+        return op.type == "Conv" ? of_filters(id) : of_inputs(op);
     }
 
     // Where blocks end the engine says how many channels are real.
@@ -204,8 +221,10 @@ private:
         }
     }
 
+    const Graph& source_;
     const Graph& made_;
     Deployed& to_;
+    Plan plan_;
     std::vector<std::int64_t> channels_;  // by TensorId of the model
     std::vector<bool> unfolded_;          // by TensorId of the deployed graph
 };

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "graph/test_graphs.h"
+#include "run/test_values.h"
 #include "trocar/session.h"
 
 namespace trocar {
@@ -10,15 +10,6 @@ namespace {
 
 using namespace testing;
 using Names = std::vector<std::string>;
-
-Model model_of(Graph graph) {
-    Model model;
-    model.dialect = "onnx";
-    model.ir_version = 10;
-    model.opsets = {{"", 17}};
-    model.graph = std::move(graph);
-    return model;
-}
 
 // The names of the ops of each segment.
 std::vector<Names> parts(const Model& model, const Plan& plan) {

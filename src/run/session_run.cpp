@@ -1,11 +1,11 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
 
 #include "run/session_parts.h"
 #include "util/mapped_file.h"
+#include "util/text.h"
 
 namespace trocar {
 
@@ -45,7 +45,7 @@ void Session::Parts::take_inputs(const std::vector<NamedValue>& inputs) {
         }
     }
     if (!faults.empty()) {
-        throw Error(Fault::input, fmt::format("{}", fmt::join(faults, "; ")),
+        throw Error(Fault::input, fmt::format("{}", join(faults, "; ")),
                     "`trocar summary --no-run` lists what the model takes");
     }
     for (const auto id : graph().inputs()) {

@@ -5,8 +5,8 @@
 
 #include <cstring>
 
-#include "graph/test_graphs.h"
 #include "run/test_engines.h"
+#include "run/test_values.h"
 #include "trocar/error.h"
 
 namespace trocar {
@@ -40,42 +40,6 @@ protected:
 
 INSTANTIATE_TEST_SUITE_P(Engines, Sessions, ::testing::ValuesIn(engine_names()),
                          [](const auto& engine) { return engine.param; });
-
-Model model_of(Graph graph) {
-    Model model;
-    model.format = "onnx";
-    model.dialect = "onnx";
-    model.ir_version = 10;
-    model.opsets = {{"", 17}};
-    graph.name = "test";
-    model.graph = std::move(graph);
-    return model;
-}
-
-Value floats(std::vector<float> values, Shape shape = {}) {
-    if (shape.empty()) {
-        shape = {static_cast<std::int64_t>(values.size())};
-    }
-    return Value::copy(DType::f32, std::move(shape), std::as_bytes(std::span(values)));
-}
-
-std::vector<float> numbers(const Value& value) {
-    const auto span = value.as<float>();
-    return {span.begin(), span.end()};
-}
-
-Type vector_type() {
-    auto type = Type::tensor(DType::f32);
-    type.dims = {{-1, "n"}};
-    return type;
-}
-
-// y = relu(x)·2 negated, plus relu(x).
-Model residual_model() {
-    auto graph = residual();
-    graph.set_type(graph.inputs()[0], vector_type());
-    return model_of(std::move(graph));
-}
 
 SessionOptions cut(Selector selector, bool streaming = false) {
     SessionOptions options;

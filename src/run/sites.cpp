@@ -81,6 +81,10 @@ private:
 
 }  // namespace
 
+bool any(const std::vector<Attached>& list, bool Probe::*flag) {
+    return std::any_of(list.begin(), list.end(), [&](const Attached& a) { return a.probe->*flag; });
+}
+
 std::vector<Site> find_sites(const Model& model, std::span<Tool* const> tools,
                              const SourceView& source) {
     return Finder(tools, source).find(model.graph);

@@ -22,6 +22,9 @@ struct Attached {
     std::uint64_t calls = 0;
 };
 
+// Does one of the probes have this flag?
+bool any(const std::vector<Attached>& list, bool Probe::*flag);
+
 // An op that somebody wants to be at.
 struct Site {
     std::vector<BodyStep> path;  // from the model's graph to the op's; empty: the model's own

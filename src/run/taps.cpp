@@ -11,10 +11,6 @@ namespace trocar {
 
 namespace {
 
-bool any(const std::vector<Attached>& list, bool Probe::*flag) {
-    return std::any_of(list.begin(), list.end(), [&](const Attached& a) { return a.probe->*flag; });
-}
-
 // Is the tensor an element-wise accessible one as far as the file tells?
 bool may_be_tensor(const Type& type) {
     return type.kind == Type::Kind::tensor || type.kind == Type::Kind::unknown;

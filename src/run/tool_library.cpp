@@ -2,12 +2,12 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
 
 #include "trocar/error.h"
+#include "util/text.h"
 
 namespace trocar {
 
@@ -109,8 +109,8 @@ std::shared_ptr<Tool> load_tool(const std::filesystem::path& path, const ToolSet
     auto made = entry->make(settings);
     if (const auto unknown = settings.unused(); !unknown.empty()) {
         made.reset();
-        throw Error(Fault::usage, fmt::format("the tool {} has no setting {}", entry->name,
-                                              fmt::join(unknown, ", ")));
+        throw Error(Fault::usage,
+                    fmt::format("the tool {} has no setting {}", entry->name, join(unknown, ", ")));
     }
     if (made->name().empty()) {
         made->set_name(entry->name);

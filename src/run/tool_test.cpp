@@ -7,7 +7,7 @@
 #include <map>
 #include <stdexcept>
 
-#include "graph/test_graphs.h"
+#include "run/test_values.h"
 #include "trocar/error.h"
 #include "trocar/session.h"
 
@@ -17,40 +17,6 @@ namespace {
 using namespace testing;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-Model model_of(Graph graph) {
-    Model model;
-    model.format = "onnx";
-    model.dialect = "onnx";
-    model.ir_version = 10;
-    model.opsets = {{"", 17}};
-    graph.name = "test";
-    model.graph = std::move(graph);
-    return model;
-}
-
-Value floats(const std::vector<float>& values) {
-    return Value::copy(DType::f32, {static_cast<std::int64_t>(values.size())},
-                       std::as_bytes(std::span(values)));
-}
-
-std::vector<float> numbers(const Value& value) {
-    const auto span = value.as<float>();
-    return {span.begin(), span.end()};
-}
-
-Type vector_type() {
-    auto type = Type::tensor(DType::f32);
-    type.dims = {{-1, "n"}};
-    return type;
-}
-
-// y = -2·relu(x) + relu(x).
-Model residual_model() {
-    auto graph = residual();
-    graph.set_type(graph.inputs()[0], vector_type());
-    return model_of(std::move(graph));
-}
 
 // Every test runs with taps and with cuts: both must give the same.
 class Tools : public ::testing::TestWithParam<Lowering> {

@@ -1,10 +1,11 @@
 #include "run/twins.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <optional>
 #include <unordered_map>
+
+#include "util/text.h"
 
 namespace trocar {
 
@@ -25,10 +26,10 @@ std::optional<std::string> text_of(const Attribute& attribute) {
         return *text;
     }
     if (const auto* integers = std::get_if<std::vector<std::int64_t>>(&value)) {
-        return fmt::format("{}", fmt::join(*integers, ","));
+        return fmt::format("{}", join(*integers, ","));
     }
     if (const auto* numbers = std::get_if<std::vector<float>>(&value)) {
-        return fmt::format("{}", fmt::join(*numbers, ","));
+        return fmt::format("{}", join(*numbers, ","));
     }
     return std::nullopt;
 }
@@ -64,7 +65,7 @@ private:
             return fmt::format("constant {}", static_cast<const void*>(&constant));
         }
         auto text = fmt::format("constant {} {} ", static_cast<int>(constant.dtype()),
-                                fmt::join(constant.shape(), "x"));
+                                join(constant.shape(), "x"));
         const auto bytes = constant.bytes();
         if (bytes.size() > compared_up_to) {
             return text + fmt::format("{}", static_cast<const void*>(bytes.data()));

@@ -62,7 +62,7 @@ void CampaignStore::export_to(const std::filesystem::path& file, const std::stri
         const auto guess = did_you_mean(table, names);
         throw Error(Fault::usage, fmt::format("a store has no table '{}'", table),
                     fmt::format("{}{}one of: {}, everything", guess, guess.empty() ? "" : " ",
-                                fmt::join(names, ", ")));
+                                join(names, ", ")));
     }
     const auto suffix = file.extension();
     if (suffix != ".csv" && suffix != ".json") {

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "store/body.h"
 #include "trocar/error.h"
@@ -41,6 +43,19 @@ private:
     }
     fs::path path_;
 };
+
+// All shards of some number of them are there.
+bool all_shards(std::span<const fs::path> files) {
+    std::map<std::uint64_t, std::set<std::uint64_t>> parts;
+    for (const auto& file : files) {
+        for (const auto& run : CampaignStore::read(file).runs()) {
+            parts[run.shards].insert(run.shard);
+        }
+    }
+    return parts.empty() || std::any_of(parts.begin(), parts.end(), [](const auto& shards) {
+               return shards.second.size() == shards.first;
+           });
+}
 
 // Earliest beginning, latest end; no end where one is not finished.
 void widen(CampaignHeader& header, const CampaignHeader& other) {
@@ -123,6 +138,9 @@ CampaignStore merge(std::span<const fs::path> shards, const fs::path& path) {
         const auto other = CampaignStore::read(shard);
         other.require_same(header);
         widen(header, other.header());
+    }
+    if (!all_shards(shards)) {
+        header.finished.clear();
     }
     Unfinished file(path.string() + ".merging");
     {

@@ -129,8 +129,11 @@ std::optional<GoldenInput> CampaignStore::golden(std::uint64_t input) const {
 std::vector<RunRecord> CampaignStore::runs() const {
     const std::scoped_lock lock(body_->mutex);
     std::vector<RunRecord> all;
+    // Versions before 3 counted results as trials, and did not know shards.
+    const bool known = body_->database.integer("PRAGMA user_version") >= 3;
     auto row = body_->database.prepare(
-        "SELECT run, started, ended, trials, seconds FROM runs ORDER BY run");
+        std::string("SELECT run, started, ended, trials, seconds, ") +
+        (known ? "results, shard, shards" : "trials, 0, 1") + " FROM runs ORDER BY run");
     auto saving = body_->database.prepare("SELECT key, number FROM savings WHERE run = ?");
     while (row.step()) {
         auto& run = all.emplace_back();
@@ -139,6 +142,9 @@ std::vector<RunRecord> CampaignStore::runs() const {
         run.ended = row.text(2);
         run.trials = row.natural(3);
         run.seconds = row.number(4);
+        run.results = row.natural(5);
+        run.shard = row.natural(6);
+        run.shards = std::max<std::uint64_t>(row.natural(7), 1);
         saving.bind(0, run.run);
         while (saving.step()) {
             run.saved.emplace_back(saving.text(0), saving.number(1));

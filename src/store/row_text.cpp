@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "util/report_blocks.h"
 #include "util/text.h"
 
@@ -40,10 +40,6 @@ std::string csv_cell(const Statement& row, int place) {
     return {};
 }
 
-std::string json_text(const std::string& text) {
-    return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
 std::string json_cell(const Statement& row, int place) {
     switch (row.kind(place)) {
         case Statement::Kind::null:
@@ -52,12 +48,12 @@ std::string json_cell(const Statement& row, int place) {
             return fmt::format("{}", row.integer(place));
         case Statement::Kind::number:
             // JSON has no infinity.
-            return std::isinf(row.number(place)) ? json_text(number_text(row.number(place)))
+            return std::isinf(row.number(place)) ? json_quoted(number_text(row.number(place)))
                                                  : number_text(row.number(place));
         case Statement::Kind::text:
-            return json_text(row.text(place));
+            return json_quoted(row.text(place));
         case Statement::Kind::bytes:
-            return json_text(hex(row.bytes(place)));
+            return json_quoted(hex(row.bytes(place)));
     }
     return "null";
 }
@@ -86,7 +82,7 @@ std::string json_row(const Statement& row) {
     std::string text;
     for (int i = 0; i < row.columns(); ++i) {
         text += i > 0 ? "," : "{";
-        text += json_text(row.column_name(i));
+        text += json_quoted(row.column_name(i));
         text += ":";
         text += json_cell(row, i);
     }

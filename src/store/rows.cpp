@@ -1,7 +1,6 @@
 #include "store/rows.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <charconv>
 #include <cmath>
@@ -63,7 +62,7 @@ std::int64_t place_of(const Statement& row, int place) {
 }  // namespace
 
 std::string shape_of(const Shape& shape) {
-    return fmt::format("{}", fmt::join(shape, "x"));
+    return fmt::format("{}", join(shape, "x"));
 }
 
 Statement select_fault(const Database& database, const std::string& which) {
@@ -94,8 +93,10 @@ Statement select_result(const Database& database, const std::string& which) {
     return database.prepare(
         "SELECT trial, input, outcome, golden_top, faulty_top, sdc1, sdc5, sdc10, sdc20, "
         "golden_correct, faulty_correct, detected, max_abs, mean_abs, max_rel, sqnr_db, cosine, "
-        "metric, failure FROM results " +
-        which);
+        "metric, failure, " +
+        std::string(database.integer("PRAGMA user_version") < 3 ? "NULL, NULL"
+                                                                : "positions, positions_changed") +
+        " FROM results " + which);
 }
 
 TrialResult result_of(const Statement& row) {
@@ -124,6 +125,8 @@ TrialResult result_of(const Statement& row) {
     result.cosine = row.number(16);
     result.metric = row.number(17);
     result.failure = row.text(18);
+    result.positions = row.natural(19);
+    result.changed = row.natural(20);
     return result;
 }
 

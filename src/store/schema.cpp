@@ -19,7 +19,9 @@ CREATE TABLE campaign (
     threads        INTEGER NOT NULL,
     schema_version INTEGER NOT NULL,
     created        TEXT NOT NULL,
-    finished       TEXT
+    finished       TEXT,
+    decision         TEXT,
+    decision_meaning TEXT
 );
 CREATE TABLE context (
     place INTEGER PRIMARY KEY,
@@ -54,10 +56,10 @@ CREATE TABLE results (
     outcome        TEXT NOT NULL,
     golden_top     INTEGER,
     faulty_top     INTEGER,
-    sdc1           INTEGER NOT NULL,
-    sdc5           INTEGER NOT NULL,
-    sdc10          INTEGER NOT NULL,
-    sdc20          INTEGER NOT NULL,
+    sdc1           INTEGER,
+    sdc5           INTEGER,
+    sdc10          INTEGER,
+    sdc20          INTEGER,
     golden_correct INTEGER,
     faulty_correct INTEGER,
     detected       INTEGER NOT NULL,
@@ -68,6 +70,8 @@ CREATE TABLE results (
     cosine         REAL,
     metric         REAL,
     failure        TEXT,
+    positions      INTEGER,
+    positions_changed INTEGER,
     PRIMARY KEY (trial, input)
 ) WITHOUT ROWID;
 CREATE TABLE metrics (
@@ -108,7 +112,10 @@ CREATE TABLE runs (
     started TEXT NOT NULL,
     ended   TEXT,
     trials  INTEGER NOT NULL,
-    seconds REAL NOT NULL
+    seconds REAL NOT NULL,
+    results INTEGER,
+    shard   INTEGER,
+    shards  INTEGER
 );
 CREATE TABLE savings (
     run    INTEGER NOT NULL,
@@ -134,41 +141,31 @@ CREATE VIEW outcome_counts AS
     FROM results GROUP BY outcome;
 CREATE VIEW rates_by_layer AS
     SELECT layer, count(DISTINCT trial) AS trials, count(*) AS results,
-           avg(outcome = 'sdc') AS sdc_rate, avg(outcome = 'due') AS due_rate,
+           avg(CASE WHEN sdc1 IS NOT NULL THEN outcome = 'sdc' END) AS sdc_rate,
+           1.0 * sum(positions_changed) / sum(positions) AS changed_rate, avg(outcome = 'due') AS due_rate,
            avg(outcome = 'masked') AS masked_rate, avg(detected) AS detected_rate
     FROM trials GROUP BY layer;
 CREATE VIEW rates_by_bit AS
     SELECT bit, count(DISTINCT trial) AS trials, count(*) AS results,
-           avg(outcome = 'sdc') AS sdc_rate, avg(outcome = 'due') AS due_rate,
+           avg(CASE WHEN sdc1 IS NOT NULL THEN outcome = 'sdc' END) AS sdc_rate,
+           1.0 * sum(positions_changed) / sum(positions) AS changed_rate, avg(outcome = 'due') AS due_rate,
            avg(outcome = 'masked') AS masked_rate, avg(detected) AS detected_rate
     FROM trials GROUP BY bit;
 CREATE VIEW rates_by_target AS
     SELECT target, count(DISTINCT trial) AS trials, count(*) AS results,
-           avg(outcome = 'sdc') AS sdc_rate, avg(outcome = 'due') AS due_rate,
+           avg(CASE WHEN sdc1 IS NOT NULL THEN outcome = 'sdc' END) AS sdc_rate,
+           1.0 * sum(positions_changed) / sum(positions) AS changed_rate, avg(outcome = 'due') AS due_rate,
            avg(outcome = 'masked') AS masked_rate, avg(detected) AS detected_rate
     FROM trials GROUP BY target;
 CREATE VIEW rates_by_layer_and_bit AS
     SELECT layer, bit, count(DISTINCT trial) AS trials, count(*) AS results,
-           avg(outcome = 'sdc') AS sdc_rate, avg(outcome = 'due') AS due_rate
+           avg(CASE WHEN sdc1 IS NOT NULL THEN outcome = 'sdc' END) AS sdc_rate,
+           1.0 * sum(positions_changed) / sum(positions) AS changed_rate, avg(outcome = 'due') AS due_rate
     FROM trials GROUP BY layer, bit;
 CREATE VIEW accuracy AS
     SELECT rate, count(DISTINCT trial) AS trials, count(*) AS results,
            avg(golden_correct) AS golden_accuracy, avg(faulty_correct) AS faulty_accuracy
     FROM trials WHERE golden_correct IS NOT NULL GROUP BY rate;
-)";
-}
-
-const char* upgrade() {
-    return R"(
-CREATE TABLE IF NOT EXISTS metrics (
-    trial  INTEGER NOT NULL,
-    input  INTEGER NOT NULL,
-    name   TEXT NOT NULL,
-    number REAL,
-    PRIMARY KEY (trial, input, name)
-) WITHOUT ROWID;
-UPDATE campaign SET schema_version = 2;
-PRAGMA user_version = 2;
 )";
 }
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <fstream>
+#include <optional>
 
 #include "store/body.h"
 #include "store/schema.h"
@@ -45,6 +46,15 @@ std::string first_difference(const std::string& there, const std::string& here) 
     return "their hashes differ";
 }
 
+std::optional<std::string> entry_of(const std::vector<Property>& context, std::string_view key) {
+    for (const auto& property : context) {
+        if (property.key == key) {
+            return property.value;
+        }
+    }
+    return std::nullopt;
+}
+
 bool is_blank(const Database& database) {
     return database.integer("SELECT count(*) FROM sqlite_master") == 0;
 }
@@ -55,7 +65,7 @@ namespace store {
 
 void write_header(Database& database, const CampaignHeader& header) {
     auto row = database.prepare(
-        "INSERT INTO campaign VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+        "INSERT INTO campaign VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
     row.bind(0, std::string_view(header.campaign))
         .bind(1, std::string_view(header.hash))
         .bind(2, header.seed)
@@ -71,6 +81,10 @@ void write_header(Database& database, const CampaignHeader& header) {
         .bind(12, std::string_view(header.created));
     if (!header.finished.empty()) {
         row.bind(13, std::string_view(header.finished));
+    }
+    if (!header.decision.empty()) {
+        row.bind(14, std::string_view(header.decision))
+            .bind(15, std::string_view(header.decision_meaning));
     }
     row.run();
     auto entry = database.prepare("INSERT INTO context (key, value) VALUES (?, ?)");
@@ -98,7 +112,8 @@ CampaignHeader read_header(const Database& database) {
     }
     auto row = database.prepare(
         "SELECT campaign, hash, seed, model, model_sha256, data, data_hash, engine, "
-        "engine_version, view, threads, created, finished FROM campaign");
+        "engine_version, view, threads, created, finished, " +
+        std::string(version < 3 ? "NULL, NULL" : "decision, decision_meaning") + " FROM campaign");
     if (!row.step()) {
         throw Error(Fault::input,
                     fmt::format("the store '{}' is damaged: it has no campaign", path));
@@ -117,6 +132,8 @@ CampaignHeader read_header(const Database& database) {
     header.threads = static_cast<int>(row.integer(10));
     header.created = row.text(11);
     header.finished = row.text(12);
+    header.decision = row.text(13);
+    header.decision_meaning = row.text(14);
     auto entry = database.prepare("SELECT key, value FROM context ORDER BY place");
     while (entry.step()) {
         header.context.push_back({entry.text(0), entry.text(1)});
@@ -175,10 +192,13 @@ CampaignStore CampaignStore::open(const fs::path& path, StoreOptions options) {
     require_sqlite(path);
     auto body = std::make_unique<Body>(path, Database::Mode::write, options);
     body->header = store::read_header(body->database);
-    if (body->database.integer("PRAGMA user_version") < store::schema_version) {
-        store::Transaction transaction(body->database);
-        body->database.run(store::upgrade());
-        transaction.commit();
+    if (const auto version = body->database.integer("PRAGMA user_version");
+        version < store::schema_version) {
+        throw Error(Fault::unsupported,
+                    fmt::format("'{}' was written by an older trocar, whose results are judged "
+                                "otherwise: its schema is {}, this one writes {}",
+                                path.string(), version, store::schema_version),
+                    "begin a new store; `trocar inject report` and `export` still read this one");
     }
     return CampaignStore(std::move(body));
 }
@@ -221,6 +241,15 @@ void CampaignStore::require_same(const CampaignHeader& other) const {
     compare("engine", own.engine, other.engine);
     compare("version of the engine", own.engine_version, other.engine_version);
     compare("view", own.view, other.view);
+    if (!other.decision.empty() || !own.decision.empty()) {
+        compare("decision", own.decision, other.decision);
+    }
+    // The graph that an engine deploys is made for the CPU: its faults are not those of another.
+    const auto there = entry_of(own.context, "kernels");
+    const auto here = entry_of(other.context, "kernels");
+    if (own.view == "deployed" && there && here) {
+        compare("set of kernels (instructions of the CPU)", *there, *here);
+    }
 }
 
 }  // namespace trocar

@@ -179,16 +179,28 @@ TEST_F(Stores, KeepSessionsAndAudits) {
         auto store = CampaignStore::create(file(), small_header());
         auto run = store.begin_run();
         EXPECT_EQ(run, 1u);
-        store.update_run({run, "", "", 10, 1.5, {{"prefix", 0.75}}});
-        store.update_run({run, "", "then", 20, 2.5, {{"prefix", 0.5}}});
+        RunRecord record;
+        record.run = run;
+        record.trials = 10;
+        record.saved = {{"prefix", 0.75}};
+        store.update_run(record);
+        record.trials = 20;
+        record.results = 60;
+        record.saved = {{"prefix", 0.5}};
+        store.end_run(record);
         const AuditRecord audit{run, 4, 0, false, "max_abs"};
         store.add_audits({&audit, 1});
-        EXPECT_EQ(store.begin_run(), 2u);
+        EXPECT_EQ(store.begin_run(2, 3), 2u);
         store.finish();
     }
     const auto store = CampaignStore::read(file());
     ASSERT_EQ(store.runs().size(), 2u);
     EXPECT_EQ(store.runs()[0].trials, 20u);
+    EXPECT_EQ(store.runs()[0].results, 60u);
+    EXPECT_NE(store.runs()[0].ended, "");
+    EXPECT_EQ(store.runs()[0].shards, 1u);
+    EXPECT_EQ(store.runs()[1].shard, 2u);
+    EXPECT_EQ(store.runs()[1].shards, 3u);
     EXPECT_EQ(store.runs()[0].saved.at(0).second, 0.5);
     EXPECT_NE(store.runs()[0].started, "");
     EXPECT_EQ(store.runs()[1].ended, "");
@@ -214,6 +226,21 @@ TEST_F(Stores, SayInWhatAnotherCampaignDiffers) {
     EXPECT_EQ(with([](auto& h) { h.model = "elsewhere/digits.onnx"; }), "no error");
 }
 
+TEST_F(Stores, OfTheDeployedViewAreOfOneSetOfKernels) {
+    const auto on = [](std::string view, std::string kernels) {
+        auto header = small_header();
+        header.view = std::move(view);
+        header.context.push_back({"kernels", std::move(kernels)});
+        return header;
+    };
+    const auto deployed = CampaignStore::create(file(), on("deployed", "avx2 fma"));
+    EXPECT_NO_THROW(deployed.require_same(on("deployed", "avx2 fma")));
+    EXPECT_THAT(refusal([&] { deployed.require_same(on("deployed", "avx2 avx512f fma")); }),
+                HasSubstr("'avx2 fma' in the store, 'avx2 avx512f fma' here"));
+    const auto source = CampaignStore::create(file("source.db"), on("source", "avx2 fma"));
+    EXPECT_NO_THROW(source.require_same(on("source", "avx2 avx512f fma")));
+}
+
 TEST_F(Stores, AreNotMistakenForOtherFiles) {
     EXPECT_THAT(refusal([&] { CampaignStore::open(file("none.db")); }), HasSubstr("no such file"));
     std::ofstream(file("text.db")) << "hello, this is not a database";
@@ -230,30 +257,66 @@ TEST_F(Stores, AreNotMistakenForOtherFiles) {
                 HasSubstr("holds a campaign already"));
     EXPECT_THAT(refusal([&] { CampaignStore::create("/nowhere/run.db", small_header()); }),
                 HasSubstr("cannot open '/nowhere/run.db': No such file"));
-    sql("run.db", "PRAGMA user_version = 3");
+    sql("run.db", "PRAGMA user_version = 4");
     EXPECT_THAT(refusal([&] { CampaignStore::open(file()); }), HasSubstr("a newer trocar"));
 }
 
-TEST_F(Stores, OfTheVersionBeforeAreReadAndGoOn) {
+TEST_F(Stores, OfOlderVersionsAreReadButDoNotGoOn) {
     filled("run.db", 0, 2);
-    const auto digest = CampaignStore::read(file()).digest();
-    sql("run.db", "UPDATE campaign SET schema_version = 1; PRAGMA user_version = 1");
-    EXPECT_EQ(CampaignStore::read(file()).digest(), digest);
-    auto store = CampaignStore::open(file());
-    TrialResult crashed;
-    crashed.trial = 1000;
-    crashed.outcome = Outcome::crash;
-    crashed.failure = "SIGSEGV";
-    TrialResult hung = crashed;
-    hung.trial = 1001;
-    hung.outcome = Outcome::hang;
-    hung.failure = "over 5 s";
-    store.append(std::vector{crashed, hung});
-    store.commit();
-    EXPECT_EQ(store.results_of(1000).at(0), crashed);
-    EXPECT_EQ(store.results_of(1001).at(0), hung);
-    sql("run.db", "PRAGMA user_version = 3");
-    EXPECT_THAT(refusal([&] { CampaignStore::read(file()); }), HasSubstr("its schema is 3"));
+    const auto results = CampaignStore::read(file()).results_of(1);
+    // As schema 2 had it.
+    sql("run.db",
+        "ALTER TABLE campaign DROP COLUMN decision; ALTER TABLE campaign DROP COLUMN "
+        "decision_meaning; DROP VIEW trials; DROP VIEW rates_by_layer; DROP VIEW rates_by_bit; "
+        "DROP VIEW rates_by_target; DROP VIEW rates_by_layer_and_bit; DROP VIEW accuracy; "
+        "ALTER TABLE results DROP COLUMN positions; ALTER TABLE results DROP COLUMN "
+        "positions_changed; "
+        "ALTER TABLE runs DROP COLUMN results; ALTER TABLE runs DROP COLUMN shard; ALTER TABLE "
+        "runs "
+        "DROP COLUMN shards; "
+        "UPDATE campaign SET schema_version = 2; PRAGMA user_version = 2");
+    const auto store = CampaignStore::read(file());
+    EXPECT_EQ(store.header().decision, "");
+    EXPECT_EQ(store.results_of(1), results);
+    EXPECT_EQ(store.runs().size(), 0U);
+    EXPECT_THAT(refusal([&] { CampaignStore::open(file()); }),
+                HasSubstr("an older trocar, whose results are judged otherwise: its schema is 2"));
+    const std::vector<std::filesystem::path> shards{file()};
+    EXPECT_EQ(merge(shards, file("all.db")).results_of(1), results);
+    sql("run.db", "PRAGMA user_version = 4");
+    EXPECT_THAT(refusal([&] { CampaignStore::read(file()); }), HasSubstr("its schema is 4"));
+}
+
+TEST_F(Stores, KeepTheDecisionAndNoNumbersThatItDoesNotGive) {
+    const auto kept = [&](const std::string& decision) {
+        auto header = small_header();
+        header.decision = decision;
+        header.decision_meaning = "so";
+        const auto path = file((decision.substr(0, 4) + ".db").c_str());
+        auto store = CampaignStore::create(path, header);
+        TrialResult result;
+        result.positions = decision == "none" ? 0 : 7;
+        result.changed = decision == "none" ? 0 : 3;
+        result.outcome = decision == "none" ? Outcome::benign : Outcome::sdc;
+        result.sdc1 = decision != "none";
+        store.append({&result, 1});
+        store.commit();
+        EXPECT_EQ(CampaignStore::read(path).header().decision_meaning, "so");
+        EXPECT_EQ(store.results_of(0).at(0), result);
+        EXPECT_THAT(refusal([&] { store.require_same(small_header()); }),
+                    HasSubstr("of another decision: '" + decision + "' in the store"));
+        store.export_to(file("rates.csv"), "rates_by_layer");
+        store.export_to(file("results.csv"), "results");
+        return read_file(file("results.csv")) + read_file(file("rates.csv"));
+    };
+    EXPECT_THAT(kept("scores:y:1"), HasSubstr("sdc,,,1,0,0,0,"));
+    const auto equal = kept("equal:y");
+    EXPECT_THAT(equal, HasSubstr("sdc,,,1,,,,"));
+    EXPECT_THAT(equal, HasSubstr(",7,3\n"));
+    EXPECT_THAT(equal, HasSubstr("\n,1,1,1,0.428571"));
+    const auto none = kept("none");
+    EXPECT_THAT(none, HasSubstr("benign,,,,,,,"));
+    EXPECT_THAT(none, HasSubstr("\n,1,1,,,0,"));
 }
 
 TEST_F(Stores, SayWhenTheyAreDamaged) {

@@ -13,7 +13,7 @@ namespace trocar::testing {
 
 inline CampaignHeader small_header() {
     CampaignHeader header;
-    header.campaign = "model: digits.onnx\nseed: 7\n";
+    header.campaign = "model: digits.onnx\nseed: 7\nmonitors:\n  ranges: observe\n";
     header.seed = 7;
     header.model = "digits.onnx";
     header.model_sha256 = "aa11";

@@ -30,6 +30,13 @@ Statement& bind_place(Statement& row, int place, std::int64_t value) {
     return value < 0 ? row.bind_null(place) : row.bind(place, value);
 }
 
+// Which columns of results the decision of the campaign fills: sdc1; sdc5 to sdc20.
+std::pair<bool, bool> columns_of(const Database& database) {
+    auto row = database.prepare("SELECT decision FROM campaign");
+    const auto decision = row.step() ? row.text(0) : std::string();
+    return {decision != "none", decision.empty() || decision.starts_with("scores")};
+}
+
 }  // namespace
 
 void write(Database& database, std::span<const Stratum> strata) {
@@ -81,7 +88,8 @@ void write(Database& database, std::span<const FaultRecord> faults) {
 void write(Database& database, std::span<const TrialResult> results) {
     auto row = database.prepare(
         "INSERT OR IGNORE INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-        "?, ?)");
+        "?, ?, ?, ?)");
+    const auto [decided, scored] = columns_of(database);
     auto same = select_result(database, "WHERE trial = ? AND input = ?");
     auto metric = database.prepare("INSERT INTO metrics VALUES (?, ?, ?, ?)");
     for (const auto& result : results) {
@@ -89,7 +97,13 @@ void write(Database& database, std::span<const TrialResult> results) {
         row.bind(0, result.trial).bind(1, result.input).bind(2, std::string_view(outcome));
         bind_place(row, 3, result.golden_top);
         bind_place(row, 4, result.faulty_top);
-        row.bind(5, result.sdc1).bind(6, result.sdc5).bind(7, result.sdc10).bind(8, result.sdc20);
+        const auto bind_where = [&row](bool there, int place, bool value) {
+            there ? row.bind(place, value) : row.bind_null(place);
+        };
+        bind_where(decided, 5, result.sdc1);
+        bind_where(scored, 6, result.sdc5);
+        bind_where(scored, 7, result.sdc10);
+        bind_where(scored, 8, result.sdc20);
         bind_some(row, 9, result.golden_correct);
         bind_some(row, 10, result.faulty_correct);
         row.bind(11, result.detected)
@@ -99,7 +113,13 @@ void write(Database& database, std::span<const TrialResult> results) {
             .bind(15, result.sqnr_db)
             .bind(16, result.cosine)
             .bind(17, result.metric);
-        bind_some(row, 18, result.failure).run();
+        bind_some(row, 18, result.failure);
+        if (result.positions > 0) {
+            row.bind(19, result.positions).bind(20, result.changed);
+        } else {
+            row.bind_null(19).bind_null(20);
+        }
+        row.run();
         if (database.changes() == 0) {
             same.bind(0, result.trial).bind(1, result.input).step();
             auto there = result_of(same);
@@ -186,9 +206,15 @@ void write(Database& database, std::span<const AuditRecord> audits) {
 }
 
 void write(Database& database, const RunRecord& run) {
-    auto row = database.prepare("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?)");
+    auto row = database.prepare("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
     row.bind(0, run.run).bind(1, std::string_view(run.started));
-    bind_some(row, 2, run.ended).bind(3, run.trials).bind(4, run.seconds).run();
+    bind_some(row, 2, run.ended)
+        .bind(3, run.trials)
+        .bind(4, run.seconds)
+        .bind(5, run.results)
+        .bind(6, run.shard)
+        .bind(7, run.shards)
+        .run();
     auto saving = database.prepare("INSERT OR REPLACE INTO savings VALUES (?, ?, ?)");
     for (const auto& [key, number] : run.saved) {
         saving.bind(0, run.run).bind(1, std::string_view(key)).bind(2, number).run();
@@ -258,13 +284,15 @@ void CampaignStore::add_audits(std::span<const AuditRecord> audits) {
     body_->audits.insert(body_->audits.end(), audits.begin(), audits.end());
 }
 
-std::uint64_t CampaignStore::begin_run() {
+std::uint64_t CampaignStore::begin_run(std::uint64_t shard, std::uint64_t shards) {
     const std::scoped_lock lock(body_->mutex);
     store::Transaction transaction(body_->database);
     RunRecord run;
     run.run = static_cast<std::uint64_t>(
         body_->database.integer("SELECT coalesce(max(run), 0) + 1 FROM runs"));
     run.started = store::now();
+    run.shard = shard;
+    run.shards = shards;
     store::write(body_->database, run);
     transaction.commit();
     return run.run;
@@ -278,6 +306,11 @@ void CampaignStore::update_run(const RunRecord& run) {
         row.bind(0, run.run);
         waiting.started = row.step() ? row.text(0) : store::now();
     }
+}
+
+void CampaignStore::end_run(RunRecord run) {
+    run.ended = store::now();
+    update_run(run);
 }
 
 void CampaignStore::commit() {

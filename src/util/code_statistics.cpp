@@ -12,11 +12,11 @@ namespace trocar {
 
 namespace {
 
-using Counts = std::array<std::uint64_t, 256>;
+using CodeCounts = std::array<std::uint64_t, 256>;
 
 // Four tables: the same byte again and again would otherwise wait for its own last addition.
-Counts count_bytes(Bytes bytes) {
-    std::array<Counts, 4> tables{};
+CodeCounts count_bytes(Bytes bytes) {
+    std::array<CodeCounts, 4> tables{};
     const auto* at = reinterpret_cast<const unsigned char*>(bytes.data());
     std::size_t i = 0;
     for (; i + 4 <= bytes.size(); i += 4) {
@@ -34,10 +34,10 @@ Counts count_bytes(Bytes bytes) {
 }
 
 // Of codes of 8, 4 or 2 bits; those of the padding in the last byte are left out.
-Counts count_codes(Bytes bytes, std::size_t width, std::size_t count) {
+CodeCounts count_codes(Bytes bytes, std::size_t width, std::size_t count) {
     const auto per_byte = 8 / width;
     const auto mask = (1u << width) - 1;
-    Counts codes{};
+    CodeCounts codes{};
     const auto split = [&](std::uint32_t byte, std::size_t places, std::uint64_t weight) {
         for (std::size_t place = 0; place < places; ++place) {
             codes[byte >> (place * width) & mask] += weight;
@@ -62,7 +62,8 @@ double number_of(DType dtype, std::uint32_t code) {
 }
 
 // The numbers that occur, ascending; what is not finite is counted apart.
-std::vector<WeightedNumber> numbers_of(DType dtype, const Counts& codes, Statistics& statistics) {
+std::vector<WeightedNumber> numbers_of(DType dtype, const CodeCounts& codes,
+                                       Statistics& statistics) {
     std::vector<WeightedNumber> numbers;
     for (std::uint32_t code = 0; code < 256; ++code) {
         if (codes[code] == 0) {

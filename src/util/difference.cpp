@@ -1,7 +1,6 @@
 #include "trocar/difference.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <bit>
@@ -16,14 +15,14 @@
 #include "util/pair_sums.h"
 #include "util/rank_search.h"
 #include "util/tensor_pair.h"
+#include "util/text.h"
 
 namespace trocar {
 
 namespace {
 
-using Block = TensorPair::Block;
+using PairBlock = TensorPair::Block;
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double relative_floor = 1e-3;  // of the rms
 
 // Numbers by order of magnitude.
@@ -75,7 +74,7 @@ public:
     }
 
     Difference run() {
-        each_block([&](Block& block) {
+        each_block([&](PairBlock& block) {
             if (block.odd_count > 0) {
                 note_odd(block);
             }
@@ -101,14 +100,14 @@ public:
     }
 
 private:
-    void each_block(const std::function<void(Block&)>& work) {
+    void each_block(const std::function<void(PairBlock&)>& work) {
         for (std::size_t first = 0; first < found_.count; first += TensorPair::block_numbers) {
             pair_.read(first, std::min(TensorPair::block_numbers, found_.count - first), block_);
             work(block_);
         }
     }
 
-    void note_odd(const Block& block) {
+    void note_odd(const PairBlock& block) {
         using Odd = TensorPair::Odd;
         odd_ += block.odd_count;
         for (std::size_t i = 0; i < block.count; ++i) {
@@ -124,7 +123,7 @@ private:
         }
     }
 
-    PairSums add(Block& block) {
+    PairSums add(PairBlock& block) {
         const auto padded = (block.count + pair_lanes - 1) / pair_lanes * pair_lanes;
         for (auto i = block.count; i < padded; ++i) {
             block.a[i] = block.b[i] = block.off[i] = 0;
@@ -141,7 +140,7 @@ private:
         return sums;
     }
 
-    std::uint64_t mismatches(const Block& block) const {
+    std::uint64_t mismatches(const PairBlock& block) const {
         std::uint64_t count = 0;
         for (std::size_t i = 0; i < block.count; ++i) {
             count += bounds_.exceeded(std::abs(block.a[i]), block.off[i]) ? 1 : 0;
@@ -163,7 +162,7 @@ private:
         sums_.max_b = std::max(sums_.max_b, more.max_b);
     }
 
-    void add_detail(const Block& block) {
+    void add_detail(const PairBlock& block) {
         for (std::size_t i = 0; i < block.count; ++i) {
             ++offs_[Magnitudes::bin_of_double(std::bit_cast<std::uint64_t>(block.off[i]))];
             corners_->add(std::abs(block.a[i]), block.off[i]);
@@ -181,7 +180,7 @@ private:
             return scales;
         }
         sums_.off = sums_.squares = sums_.squares_a = sums_.squares_b = sums_.products = 0;
-        each_block([&](const Block& block) {
+        each_block([&](const PairBlock& block) {
             for (std::size_t i = 0; i < block.count; ++i) {
                 const double a = block.a[i] * scales.a;
                 const double b = block.b[i] * scales.b;
@@ -225,7 +224,7 @@ private:
     void fill_ratios(double rmse, const Scales& scales) {
         if (sums_.max_off == 0) {
             found_.normalized_l2 = 0;
-            found_.sqnr_db = found_.psnr_db = infinity;
+            found_.sqnr_db = found_.psnr_db = std::numeric_limits<double>::infinity();
             return;
         }
         const double apart = 20 * (std::log10(scales.off) - std::log10(scales.a));
@@ -321,7 +320,7 @@ private:
 
     void pass(RankSearch* p50, RankSearch* p99, RankSearch* ulp) {
         std::array<std::uint64_t, TensorPair::block_numbers> bits;
-        each_block([&](Block& block) {
+        each_block([&](PairBlock& block) {
             std::transform(block.off.begin(), block.off.begin() + block.count, bits.begin(),
                            [](double off) { return std::bit_cast<std::uint64_t>(off); });
             for (auto* search : {p50, p99}) {
@@ -345,7 +344,7 @@ private:
     Shape shape_;
     DifferenceOptions options_;
     Difference found_;
-    Block block_;
+    PairBlock block_;
     double floor_ = 0;
     PairSums sums_;
     Bounds bounds_;
@@ -386,7 +385,7 @@ std::string element_index(const Shape& shape, std::size_t place) {
         index[axis] = place % length;
         place /= length;
     }
-    return fmt::format("{}", fmt::join(index, ","));
+    return fmt::format("{}", join(index, ","));
 }
 
 }  // namespace trocar

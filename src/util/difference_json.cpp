@@ -1,16 +1,16 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
+#include <limits>
 
+#include "base/json.h"
 #include "trocar/difference.h"
 #include "trocar/error.h"
 
 namespace trocar {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 [[noreturn]] void refuse(const std::string& what) {
     throw Error(Fault::input, fmt::format("the JSON of a difference {}", what));
@@ -77,19 +77,19 @@ double number_of(const Json& json, const char* key) {
     if (!json.is_number()) {
         refuse(fmt::format("has no number as '{}'", key));
     }
-    return json.get<double>();
+    return json.number();
 }
 
 std::uint64_t count_of(const Json& json, const char* key) {
-    if (!json.is_number_unsigned()) {
+    if (!json.is_natural()) {
         refuse(fmt::format("has no count as '{}'", key));
     }
-    return json.get<std::uint64_t>();
+    return json.uint64();
 }
 
 const Json& field(const Json& json, const char* key) {
-    const auto found = json.find(key);
-    if (found == json.end()) {
+    const auto* found = json.find(key);
+    if (found == nullptr) {
         refuse(fmt::format("has no '{}'", key));
     }
     return *found;
@@ -129,7 +129,7 @@ bool same(double x, double y) {
 }  // namespace
 
 std::string to_json(const Difference& difference) {
-    Json json;
+    auto json = Json::object(Json::Order::given);
     json["same_bits"] = difference.same_bits;
     each_count(difference, [&](const char* key, const auto& count) { json[key] = count; });
     each_optional(difference, [&](const char* key, const auto& count) {
@@ -140,46 +140,48 @@ std::string to_json(const Difference& difference) {
     each_number(difference,
                 [&](const char* key, const double& number) { json[key] = number_json(number); });
     if (const auto& channel = difference.worst_channel) {
-        json["worst_channel"] = {{"axis", channel->axis},
-                                 {"index", channel->index},
-                                 {"max_abs", number_json(channel->max_abs)},
-                                 {"share", number_json(channel->share)}};
+        json["worst_channel"] =
+            Json::object(Json::Order::given, {{"axis", channel->axis},
+                                              {"index", channel->index},
+                                              {"max_abs", number_json(channel->max_abs)},
+                                              {"share", number_json(channel->share)}});
     }
     auto& histogram = json["histogram"] = Json::array();
     for (std::size_t bin = 0; bin < difference.histogram.size(); ++bin) {
         if (difference.histogram[bin] > 0) {
-            histogram.push_back({bin, difference.histogram[bin]});
+            histogram.push_back(Json::array({bin, difference.histogram[bin]}));
         }
     }
     auto& corners = json["corners"] = Json::array();
     for (const auto& corner : difference.corners) {
-        corners.push_back({number_json(corner.magnitude), number_json(corner.off)});
+        corners.push_back(Json::array({number_json(corner.magnitude), number_json(corner.off)}));
     }
     return json.dump();
 }
 
 Difference difference_from_json(std::string_view text) {
-    const auto json = Json::parse(text, nullptr, false);
-    if (!json.is_object()) {
+    const auto parsed = Json::parse(text);
+    if (!parsed || !parsed->is_object()) {
         refuse("is no object");
     }
+    const auto& json = *parsed;
     Difference difference;
     const auto& bits = field(json, "same_bits");
     if (!bits.is_boolean()) {
         refuse("has no yes or no as 'same_bits'");
     }
-    difference.same_bits = bits.get<bool>();
+    difference.same_bits = bits.boolean();
     each_count(difference,
                [&](const char* key, auto& count) { count = count_of(field(json, key), key); });
     each_optional(difference, [&](const char* key, auto& count) {
-        if (const auto found = json.find(key); found != json.end()) {
+        if (const auto* found = json.find(key)) {
             count = count_of(*found, key);
         }
     });
     each_number(difference, [&](const char* key, double& number) {
         number = number_of(field(json, key), key);
     });
-    if (const auto found = json.find("worst_channel"); found != json.end()) {
+    if (const auto* found = json.find("worst_channel")) {
         if (!found->is_object()) {
             refuse("has no object as 'worst_channel'");
         }

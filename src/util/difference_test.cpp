@@ -17,7 +17,7 @@ namespace {
 constexpr float inf = std::numeric_limits<float>::infinity();
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
-Value floats(const std::vector<float>& numbers) {
+Value float_value(const std::vector<float>& numbers) {
     return Value::copy(DType::f32, {static_cast<std::int64_t>(numbers.size())},
                        std::as_bytes(std::span(numbers)));
 }
@@ -29,7 +29,7 @@ Value stored(DType dtype, const std::vector<double>& numbers) {
 }
 
 TEST(Difference, NoneBetweenTheSame) {
-    const auto a = floats({1, -2, nan, inf, 0});
+    const auto a = float_value({1, -2, nan, inf, 0});
     const auto found = difference(a, a);
     EXPECT_TRUE(found.same_bits);
     EXPECT_TRUE(found.within());
@@ -40,7 +40,8 @@ TEST(Difference, NoneBetweenTheSame) {
 }
 
 TEST(Difference, WorstNumberAndItsPlace) {
-    const auto found = difference(floats({1, 2, 4, 8}), floats({1, 2.5, 4, 7}), {.atol = 0.5});
+    const auto found =
+        difference(float_value({1, 2, 4, 8}), float_value({1, 2.5, 4, 7}), {.atol = 0.5});
     EXPECT_FALSE(found.same_bits);
     EXPECT_EQ(found.mismatches, 1u);
     EXPECT_EQ(found.worst, 3u);
@@ -50,17 +51,17 @@ TEST(Difference, WorstNumberAndItsPlace) {
     EXPECT_EQ(found.mean_abs, 0.375);
     EXPECT_EQ(found.max_rel, 0.25);
     EXPECT_NEAR(found.sqnr_db, 10 * std::log10(85 / 1.25), 1e-12);
-    EXPECT_TRUE(difference(floats({8}), floats({7}), {.rtol = 0.125}).within());
+    EXPECT_TRUE(difference(float_value({8}), float_value({7}), {.rtol = 0.125}).within());
 }
 
 TEST(Difference, RelativeErrorHasAFloor) {
-    const auto found = difference(floats({1000, 0}), floats({1000, 1e-6F}));
+    const auto found = difference(float_value({1000, 0}), float_value({1000, 1e-6F}));
     EXPECT_NEAR(found.max_rel, 1e-6 / (1e-3 * 1000 / std::sqrt(2)), 1e-12);
 }
 
 TEST(Difference, NaNAndInfinitiesMustBeInTheSamePlaces) {
-    const auto found =
-        difference(floats({nan, 1, inf, -inf, nan}), floats({nan, nan, inf, inf, 5}), {.atol = 99});
+    const auto found = difference(float_value({nan, 1, inf, -inf, nan}),
+                                  float_value({nan, nan, inf, inf, 5}), {.atol = 99});
     EXPECT_EQ(found.nan_mismatches, 2u);
     EXPECT_EQ(found.infinity_mismatches, 1u);
     EXPECT_EQ(found.mismatches, 3u);
@@ -81,7 +82,7 @@ TEST(Difference, UlpsCountStepsOfTheType) {
 }
 
 TEST(Difference, MinusZeroIsZero) {
-    const auto found = difference(floats({0.0F}), floats({-0.0F}));
+    const auto found = difference(float_value({0.0F}), float_value({-0.0F}));
     EXPECT_FALSE(found.same_bits);
     EXPECT_TRUE(found.within());
 }
@@ -140,14 +141,14 @@ TEST(Difference, SquaresBeyondDoublesAreStillCompared) {
 }
 
 TEST(Difference, NothingIsRelativeToZeros) {
-    const auto found = difference(floats({0, 0}), floats({0, 1}));
+    const auto found = difference(float_value({0, 0}), float_value({0, 1}));
     EXPECT_TRUE(std::isinf(found.max_rel));
     EXPECT_TRUE(std::isinf(found.normalized_l2));
     EXPECT_TRUE(std::isnan(found.cosine));
 }
 
 TEST(Difference, DetailOfAnEmptyTensorIsAbsent) {
-    const auto found = difference(floats({}), floats({}), DifferenceOptions{});
+    const auto found = difference(float_value({}), float_value({}), DifferenceOptions{});
     EXPECT_TRUE(found.same_bits);
     EXPECT_TRUE(found.within());
     EXPECT_TRUE(std::isnan(found.p50_abs));
@@ -191,8 +192,8 @@ TEST(Difference, TheWorstChannelHasTheMostMismatches) {
 }
 
 TEST(Difference, CornersDecideLaterTolerances) {
-    const auto found =
-        difference(floats({0, 1, 2, 4, 100}), floats({0.5F, 2, 3, 6, 101}), DifferenceOptions{});
+    const auto found = difference(float_value({0, 1, 2, 4, 100}), float_value({0.5F, 2, 3, 6, 101}),
+                                  DifferenceOptions{});
     const std::vector<Corner> corners = {{0, 0.5}, {1, 1}, {4, 2}};
     EXPECT_EQ(found.corners, corners);
     EXPECT_TRUE(holds(corners, {.rtol = 0.5, .atol = 0.5}));
@@ -217,7 +218,7 @@ TEST(Difference, OneUlpBeyondTheToleranceIsFound) {
 
 TEST(Difference, JsonSaysAll) {
     const auto found =
-        difference(floats({nan, 1, inf, -0.0F, 3}), floats({2, 1.5F, inf, 1e-30F, 3}),
+        difference(float_value({nan, 1, inf, -0.0F, 3}), float_value({2, 1.5F, inf, 1e-30F, 3}),
                    DifferenceOptions{.tolerance = {.atol = 0.25}});
     EXPECT_EQ(difference_from_json(to_json(found)), found);
     EXPECT_EQ(difference_from_json(to_json(Difference{})), Difference{});
@@ -229,8 +230,8 @@ TEST(Difference, JsonSaysAll) {
 }
 
 TEST(Difference, OnlyBetweenTensorsOfOneKind) {
-    EXPECT_THROW(difference(floats({1}), floats({1, 2})), Error);
-    EXPECT_THROW(difference(floats({1}), stored(DType::i32, {1})), Error);
+    EXPECT_THROW(difference(float_value({1}), float_value({1, 2})), Error);
+    EXPECT_THROW(difference(float_value({1}), stored(DType::i32, {1})), Error);
     EXPECT_EQ(element_index({2, 3, 4}, 23), "1,2,3");
     EXPECT_EQ(element_index({}, 0), "");
 }

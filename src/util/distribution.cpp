@@ -11,7 +11,7 @@ namespace trocar {
 namespace {
 
 constexpr std::size_t bins = 256;
-using Counts = std::array<std::uint64_t, bins>;
+using BinCounts = std::array<std::uint64_t, bins>;
 
 // The equal bins between two numbers.
 class Binning {
@@ -45,7 +45,7 @@ double weighted_log(std::uint64_t count) {
     return count < table.size() ? table[count] : number * std::log2(number);
 }
 
-double entropy_bits(const Counts& counts, double total) {
+double entropy_bits(const BinCounts& counts, double total) {
     double sum = 0;
     for (const auto count : counts) {
         sum += weighted_log(count);
@@ -53,7 +53,7 @@ double entropy_bits(const Counts& counts, double total) {
     return std::max(std::log2(total) - sum / total, 0.0);
 }
 
-void fill_histogram(const Counts& counts, Distribution& distribution) {
+void fill_histogram(const BinCounts& counts, Distribution& distribution) {
     auto& histogram = distribution.histogram;
     for (std::size_t bin = 0; bin < bins; ++bin) {
         histogram[bin * histogram.size() / bins] += counts[bin];
@@ -78,7 +78,7 @@ public:
         count();
     }
 
-    const Counts& counts() const { return counts_; }
+    const BinCounts& counts() const { return counts_; }
 
     std::array<double, 3> quantiles(const std::array<double, 3>& shares) const {
         std::array<Place, 3> places;
@@ -101,7 +101,7 @@ public:
 private:
     void count() {
         // Two tables: the same bin again and again would otherwise wait for its last addition.
-        Counts odd{};
+        BinCounts odd{};
         for (std::size_t i = 0; i + 1 < bin_of_.size(); i += 2) {
             ++counts_[bin_of_[i]];
             ++odd[bin_of_[i + 1]];
@@ -142,7 +142,7 @@ private:
 
     std::span<const double> numbers_;
     std::vector<std::uint8_t> bin_of_;
-    Counts counts_{};
+    BinCounts counts_{};
 };
 
 }  // namespace
@@ -178,7 +178,7 @@ Distribution distribution_of(std::span<const WeightedNumber> numbers) {
     distribution.p50 = quantile(0.5);
     distribution.p99 = quantile(0.99);
     const Binning binning(numbers.front().number, numbers.back().number);
-    Counts counts{};
+    BinCounts counts{};
     for (const auto& number : numbers) {
         counts[binning(number.number)] += number.weight;
     }

@@ -10,8 +10,8 @@
 namespace trocar {
 namespace {
 
-constexpr double inf = std::numeric_limits<double>::infinity();
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double infinite = std::numeric_limits<double>::infinity();
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 double through(DType dtype, double number) {
     std::array<std::byte, 16> bytes{};
@@ -67,21 +67,21 @@ TEST(Elements, RoundsToNearestAndTiesToEven) {
     EXPECT_EQ(through(DType::f16, 0x1p-25), 0);          // half of the smallest
     EXPECT_EQ(through(DType::f16, 0x1.8p-25), 0x1p-24);  // above half of it
     EXPECT_EQ(through(DType::f16, 65519.999), 65504);
-    EXPECT_EQ(through(DType::f16, 65520), inf);
+    EXPECT_EQ(through(DType::f16, 65520), infinite);
     EXPECT_EQ(through(DType::f4e2m1, 2.5), 2);
     EXPECT_EQ(through(DType::i8, 2.5), 2);
 }
 
 TEST(Elements, TooLargeSaturatesOrBecomesInfinite) {
     EXPECT_EQ(through(DType::f8e4m3fn, 1e9), 448);
-    EXPECT_EQ(through(DType::f8e5m2, 1e9), inf);
-    EXPECT_EQ(through(DType::f4e2m1, -inf), -6);
+    EXPECT_EQ(through(DType::f8e5m2, 1e9), infinite);
+    EXPECT_EQ(through(DType::f4e2m1, -infinite), -6);
     EXPECT_EQ(through(DType::u8, 300), 255);
     EXPECT_EQ(through(DType::i64, 1e30), 9223372036854775807.0);
     EXPECT_EQ(through(DType::u64, -1), 0);
     EXPECT_EQ(through(DType::i4, 100), 7);
-    EXPECT_EQ(through(DType::i32, nan), 0);
-    EXPECT_TRUE(std::isnan(through(DType::f8e4m3fnuz, nan)));
+    EXPECT_EQ(through(DType::i32, not_a_number), 0);
+    EXPECT_TRUE(std::isnan(through(DType::f8e4m3fnuz, not_a_number)));
 }
 
 TEST(Elements, PackedElementsKeepTheirNeighbours) {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "util/text.h"
+
 namespace trocar {
 
 namespace {
@@ -28,12 +30,6 @@ std::string plain(std::string_view name) {
         stem.front() = '_';
     }
     return stem;
-}
-
-std::string lower(std::string text) {
-    std::transform(text.begin(), text.end(), text.begin(),
-                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-    return text;
 }
 
 }  // namespace

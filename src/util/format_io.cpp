@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -19,12 +18,6 @@ namespace fs = std::filesystem;
 constexpr std::size_t head_size = 4096;
 // A folder with more files than this is not searched for names to suggest.
 constexpr std::size_t most_entries = 10'000;
-
-std::string lower(std::string text) {
-    std::transform(text.begin(), text.end(), text.begin(),
-                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-    return text;
-}
 
 bool has_suffix(const Format& format, const fs::path& path) {
     const auto suffixes = split(format.suffixes, ' ');
@@ -58,7 +51,7 @@ std::string names_with_suffixes(Wanted&& wanted) {
             names.push_back(fmt::format("{} ({})", format->name, format->suffixes));
         }
     }
-    return fmt::format("{}", fmt::join(names, ", "));
+    return fmt::format("{}", join(names, ", "));
 }
 
 std::vector<std::string> files_in(const fs::path& folder) {
@@ -85,8 +78,7 @@ std::string folder_hint(const fs::path& folder) {
             }
         }
     }
-    return found.empty() ? std::string()
-                         : fmt::format("the folder holds {}", fmt::join(found, ", "));
+    return found.empty() ? std::string() : fmt::format("the folder holds {}", join(found, ", "));
 }
 
 // Throws unless there is an ordinary file with something in it.
@@ -154,7 +146,7 @@ void refuse_pointer(std::string_view head, const fs::path& path) {
     throw Error(Fault::unsupported,
                 fmt::format("'{}' is not a model format this build can read", path.string()),
                 fmt::format("known formats: {}; force one with --format",
-                            fmt::join(names_of(reads_models), ", ")));
+                            join(names_of(reads_models), ", ")));
 }
 
 const Format& forced_format(std::string_view name) {
@@ -162,13 +154,13 @@ const Format& forced_format(std::string_view name) {
     const auto known = names_of(reads_models);
     if (format == nullptr) {
         auto hint = did_you_mean(name, known);
-        hint += fmt::format("{}known formats: {}", hint.empty() ? "" : " ", fmt::join(known, ", "));
+        hint += fmt::format("{}known formats: {}", hint.empty() ? "" : " ", join(known, ", "));
         throw Error(Fault::usage, fmt::format("no format named '{}'", name), hint);
     }
     if (format->read == nullptr) {
         throw Error(Fault::unsupported,
                     fmt::format("models in the format '{}' cannot be read", name),
-                    fmt::format("known formats: {}", fmt::join(known, ", ")));
+                    fmt::format("known formats: {}", join(known, ", ")));
     }
     return *format;
 }

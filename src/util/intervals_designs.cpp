@@ -8,7 +8,6 @@
 #include "trocar/intervals.h"
 #include "util/distributions.h"
 #include "util/score_interval.h"
-#include "util/text.h"
 
 namespace trocar {
 
@@ -28,203 +27,235 @@ void check(const SampledStratum& stratum) {
     }
 }
 
-// What is known of the strata that were sampled; all as shares of the whole population.
-struct Sampled {
-    double share = 0;     // of the population that they are
-    double rate = 0;      // times `share`
-    double smoothed = 0;  // the same of the smoothed rates
-    double variance = 0;
-    double events = 0;      // that were seen
-    double non_events = 0;  // that were seen
-    std::size_t without_trials = 0;
+// What the clusters say of the rate; weights are shares of the weight of all results.
+struct Evidence {
+    double rate = 0;
+    double variance = 0;    // of the rate
+    double heaviest = 0;    // weight of the cluster that may stand for most of what was not drawn
+    double events = 0;      // share that was seen, and is certain
+    double non_events = 0;  // the same
 };
 
-Sampled sum_up(std::span<const SampledStratum> strata, double population) {
-    Sampled sum;
+// Clopper and Pearson's interval of `trials` that need not be whole numbers.
+double upper_end(double rate, double trials, double tail) {
+    const double events = rate * trials;
+    const double others = trials - events;
+    // From the side where the end is small, which keeps more of its digits.
+    return others <= 0           ? 1
+           : 2 * events < trials ? incomplete_beta_inverse(events + 1, others, 1 - tail)
+                                 : 1 - incomplete_beta_inverse(others, events + 1, tail);
+}
+
+double trials_of(double rate, const Evidence& evidence, double pseudo) {
+    const double unseen = evidence.heaviest * (1 - rate);
+    return rate * (1 - rate) / (evidence.variance + pseudo * unseen * unseen);
+}
+
+// The upper end, and the trials of a simple sample that give it. Where the heaviest cluster is one
+// of n, `pseudo` more of them that are nothing but events are taken as possible, in the rate and in
+// the variance: clusters of a kind that was not drawn. Without events that leaves n trials, and
+// there is no step to one event.
+std::pair<double, double> upper(const Evidence& evidence, double confidence) {
+    const double z = two_sided(confidence);
+    const double pseudo = z * z / 2;
+    const double more = pseudo * evidence.heaviest;
+    const double smoothed = (evidence.rate + more) / (1 + more);
+    const double trials =
+        smoothed < 1 ? trials_of(smoothed, evidence, pseudo) : 1 / evidence.heaviest;
+    return {upper_end(evidence.rate, trials, (1 - confidence) / 2), trials};
+}
+
+Evidence mirrored(Evidence evidence) {
+    evidence.rate = 1 - evidence.rate;
+    return evidence;
+}
+
+// The part of `heaviest` that is left when `drawn` of `population` clusters are known: without
+// events, a sample leaves as many possible as -log(1 - f) says.
+double left_over(double drawn, double population) {
+    const double f = drawn / population;
+    return f < 1 ? -f / std::log1p(-f) : 0;
+}
+
+bool limited(const ClusterStratum& stratum) {
+    return stratum.population.has_value() && !stratum.replaced;
+}
+
+struct Sums {
+    double weights = 0;  // of results
+    double events = 0;
+};
+
+Sums sum_up(std::span<const ClusterStratum> strata) {
+    Sums sums;
     for (const auto& stratum : strata) {
-        if (stratum.trials == 0) {
-            sum.without_trials += stratum.population > 0 ? 1 : 0;
-            continue;
+        for (const auto& [of, weight] : stratum.clusters) {
+            check({of.trials, of.trials, of.events});
+            if (!(weight >= 0 && std::isfinite(weight))) {
+                throw Error(Fault::usage, fmt::format("a trial cannot weigh {}", weight));
+            }
+            sums.weights += weight * count(of.trials);
+            sums.events += weight * count(of.events);
         }
-        const double n = count(stratum.trials);
-        const double k = count(stratum.events);
-        const double weight = count(stratum.population) / population;
-        const double trials = corrected_trials(n, n, count(stratum.population));
-        const double smoothed = std::isinf(trials) ? k / n : (k + 0.5) / (n + 1);
-        sum.share += weight;
-        sum.rate += weight * k / n;
-        sum.smoothed += weight * smoothed;
-        sum.variance += weight * weight * smoothed * (1 - smoothed) / trials;
-        sum.events += k / population;
-        sum.non_events += (n - k) / population;
+        if (limited(stratum) && stratum.clusters.size() > *stratum.population) {
+            throw Error(Fault::usage, fmt::format("{} clusters of a population of {} cannot be",
+                                                  stratum.clusters.size(), *stratum.population));
+        }
     }
-    return sum;
+    return sums;
+}
+
+// The variance of clusters within a stratum, as that of what each adds to the rate. Strata of few
+// clusters say little of it: two more are added to each, as clusters of all strata are.
+void add(Evidence& evidence, const ClusterStratum& stratum, double weights, double spread) {
+    constexpr double borrowed = 2;
+    const double n = count(stratum.clusters.size());
+    double sum = 0;
+    double squares = 0;
+    double share = 0;
+    double heaviest = 0;
+    double events = 0;
+    for (const auto& [of, weight] : stratum.clusters) {
+        const double part = weight * count(of.trials) / weights;
+        const double seen = weight * count(of.events) / weights;
+        const double residual = seen - evidence.rate * part;
+        sum += residual;
+        squares += residual * residual;
+        share += part;
+        events += seen;
+        heaviest = std::max(heaviest, part);
+    }
+    const double drawn = limited(stratum) ? n / count(*stratum.population) : 0;
+    const double mean = sum / n;
+    const double scale = share / n;
+    const double all = squares - n * mean * mean + n * borrowed / (n + borrowed) * mean * mean +
+                       borrowed * scale * scale * spread;
+    evidence.variance += (1 - drawn) * n * all / (n + borrowed - 1);
+    if (limited(stratum)) {
+        heaviest *= left_over(n, count(*stratum.population));
+        evidence.events += drawn * events;
+        evidence.non_events += drawn * (share - events);
+    }
+    evidence.heaviest = std::max(evidence.heaviest, heaviest);
+}
+
+// Strata without clusters, and the share of the population that they are.
+void widen(RateEstimate& estimate, std::span<const ClusterStratum> strata) {
+    double tried = 0;
+    double all = 0;
+    std::size_t without = 0;
+    for (const auto& stratum : strata) {
+        const double population = count(stratum.population.value_or(0));
+        all += population;
+        tried += stratum.clusters.empty() ? 0 : population;
+        without += stratum.clusters.empty() && population > 0 ? 1 : 0;
+    }
+    if (without == 0) {
+        return;
+    }
+    const double share = tried / all;
+    estimate.interval = {estimate.interval.low * share,
+                         estimate.interval.high * share + (1 - share)};
+    estimate.effective = std::isinf(estimate.effective) ? 0 : estimate.effective;
+    estimate.notes.push_back(fmt::format(
+        "{} without trials, {:.3g} % of the population, may have any rate: the "
+        "interval is that much wider",
+        without == 1 ? "1 stratum" : fmt::format("{} strata", without), 100 * (1 - share)));
+}
+
+std::vector<WeightedCluster> of_equal_weight(std::span<const Cluster> clusters) {
+    std::vector<WeightedCluster> all;
+    for (const auto& cluster : clusters) {
+        if (cluster.trials > 0 || cluster.events > 0) {
+            all.push_back({cluster, 1});
+        }
+    }
+    return all;
 }
 
 }  // namespace
 
-RateEstimate stratified_rate(std::span<const SampledStratum> strata, double confidence) {
-    const double z = two_sided(confidence);
-    double population = 0;
-    for (const auto& stratum : strata) {
-        check(stratum);
-        population += count(stratum.population);
-    }
+RateEstimate design_rate(std::span<const ClusterStratum> strata, double confidence) {
+    two_sided(confidence);  // checks it
+    const auto [weights, events] = sum_up(strata);
     RateEstimate estimate;
-    const auto sum = population > 0 ? sum_up(strata, population) : Sampled{};
-    if (sum.share <= 0) {
+    if (weights <= 0) {
         estimate.rate = std::numeric_limits<double>::quiet_NaN();
         estimate.notes.emplace_back("nothing was tried: any rate is possible");
         return estimate;
     }
-    estimate.rate = sum.rate / sum.share;
-    const double smoothed = sum.smoothed / sum.share;
-    estimate.effective = sum.variance > 0
-                             ? smoothed * (1 - smoothed) * sum.share * sum.share / sum.variance
-                             : infinite;
-    auto interval = score_interval(estimate.rate, estimate.effective, z);
-    interval.low *= sum.share;
-    interval.high = interval.high * sum.share;
-    if (sum.without_trials > 0) {
-        interval.high += 1 - sum.share;
-        estimate.notes.push_back(fmt::format(
-            "{} without trials, {:.3g} % of the population, may have any rate: the "
-            "interval is that much wider",
-            sum.without_trials == 1 ? "1 stratum" : fmt::format("{} strata", sum.without_trials),
-            100 * (1 - sum.share)));
+    Evidence evidence;
+    evidence.rate = std::min(1., events / weights);
+    double spread = 0;  // of the rates of all clusters
+    for (const auto& stratum : strata) {
+        for (const auto& [of, weight] : stratum.clusters) {
+            if (of.trials > 0) {
+                const double off = count(of.events) / count(of.trials) - evidence.rate;
+                spread += weight * count(of.trials) / weights * off * off;
+            }
+        }
     }
-    // What was seen is certain; an exact rate must not be moved by rounding.
-    estimate.interval = {std::max(interval.low, sum.events),
-                         std::min(interval.high, 1 - sum.non_events)};
-    if (std::isinf(estimate.effective) && sum.without_trials == 0) {
-        estimate.interval = {estimate.rate, estimate.rate};
+    for (const auto& stratum : strata) {
+        if (!stratum.clusters.empty()) {
+            add(evidence, stratum, weights, spread);
+        }
     }
+    estimate.rate = evidence.rate;
+    if (evidence.heaviest <= 0) {
+        // An exact rate must not be moved by rounding.
+        estimate.effective = infinite;
+        estimate.interval = {evidence.rate, evidence.rate};
+    } else {
+        const auto [high, up] = upper(evidence, confidence);
+        const auto [low, down] = upper(mirrored(evidence), confidence);
+        estimate.interval = {std::max(evidence.rate <= 0 ? 0 : 1 - low, evidence.events),
+                             std::min(high, 1 - evidence.non_events)};
+        estimate.effective = evidence.rate <= 0.5 ? up : down;
+    }
+    widen(estimate, strata);
     return estimate;
+}
+
+RateEstimate stratified_rate(std::span<const SampledStratum> strata, double confidence) {
+    std::vector<ClusterStratum> all;
+    for (const auto& stratum : strata) {
+        check(stratum);
+        ClusterStratum made;
+        made.population = stratum.population;
+        const double weight =
+            stratum.trials > 0 ? count(stratum.population) / count(stratum.trials) : 1;
+        made.clusters.assign(stratum.events, {{1, 1}, weight});
+        made.clusters.resize(stratum.trials, {{1, 0}, weight});
+        all.push_back(std::move(made));
+    }
+    return design_rate(all, confidence);
 }
 
 RateEstimate clustered_rate(std::span<const Cluster> clusters, double confidence,
                             std::optional<std::uint64_t> population) {
-    const double z = two_sided(confidence);
-    double trials = 0;
-    double events = 0;
-    double drawn = 0;  // clusters with trials
-    for (const auto& cluster : clusters) {
-        check({cluster.trials, cluster.trials, cluster.events});
-        trials += count(cluster.trials);
-        events += count(cluster.events);
-        drawn += cluster.trials > 0 ? 1 : 0;
-    }
-    if (population && drawn > count(*population)) {
-        throw Error(Fault::usage,
-                    fmt::format("{} clusters of a population of {} cannot be", drawn, *population));
-    }
-    RateEstimate estimate;
-    if (trials <= 0) {
-        estimate.rate = std::numeric_limits<double>::quiet_NaN();
-        estimate.notes.emplace_back("nothing was tried: any rate is possible");
-        return estimate;
-    }
-    const double rate = events / trials;
-    double squares = 0;
-    for (const auto& cluster : clusters) {
-        const double residual = count(cluster.events) - rate * count(cluster.trials);
-        squares += residual * residual;
-    }
-    estimate.rate = rate;
-    double quantile = z;
-    if (drawn < 2 || events <= 0 || events >= trials) {
-        estimate.effective = drawn;
-        estimate.notes.push_back(
-            fmt::format("{}: how clusters differ is not known, and each counts as one trial",
-                        drawn < 2     ? "one cluster"
-                        : events <= 0 ? "no events"
-                                      : "nothing but events"));
-    } else {
-        const double variance = drawn / (drawn - 1) * squares / (trials * trials);
-        estimate.effective = std::min(trials, rate * (1 - rate) / variance);
-        quantile = student_quantile(0.5 + confidence / 2, drawn - 1);
-    }
-    if (population) {
-        estimate.effective = corrected_trials(estimate.effective, drawn, count(*population));
-    }
-    estimate.interval = score_interval(rate, estimate.effective, quantile);
-    return estimate;
+    const ClusterStratum all{of_equal_weight(clusters), population, false};
+    return design_rate(std::span(&all, 1), confidence);
 }
 
 WeightedEstimate weighted_rate(std::span<const WeightedTrial> trials, double confidence) {
-    const double z = two_sided(confidence);
+    ClusterStratum all;
     double weights = 0;
     double squares = 0;
     double events = 0;
     for (const auto& trial : trials) {
-        if (!(trial.weight >= 0 && std::isfinite(trial.weight))) {
-            throw Error(Fault::usage, fmt::format("a trial cannot weigh {}", trial.weight));
-        }
+        all.clusters.push_back({{1, trial.event ? 1U : 0U}, trial.weight});
         weights += trial.weight;
         squares += trial.weight * trial.weight;
         events += trial.event ? trial.weight : 0;
     }
     WeightedEstimate estimate;
+    static_cast<RateEstimate&>(estimate) = design_rate(std::span(&all, 1), confidence);
     if (weights <= 0) {
-        estimate.rate = estimate.horvitz_thompson = std::numeric_limits<double>::quiet_NaN();
-        estimate.notes.emplace_back("nothing that weighs was tried: any rate is possible");
+        estimate.horvitz_thompson = std::numeric_limits<double>::quiet_NaN();
         return estimate;
     }
-    const double n = static_cast<double>(trials.size());
-    estimate.rate = events / weights;
-    estimate.horvitz_thompson = events / n;
+    estimate.horvitz_thompson = events / static_cast<double>(trials.size());
     estimate.kish = weights * weights / squares;
-    double residuals = 0;
-    for (const auto& trial : trials) {
-        const double residual = trial.weight * ((trial.event ? 1 : 0) - estimate.rate);
-        residuals += residual * residual;
-    }
-    if (residuals <= 0 || trials.size() < 2) {
-        estimate.effective = estimate.kish;
-        estimate.notes.push_back(
-            fmt::format("{}: the interval counts the {:.4g} trials that unequal weights leave",
-                        estimate.rate <= 0 ? "no events" : "nothing but events", estimate.kish));
-    } else {
-        const double variance = n / (n - 1) * residuals / (weights * weights);
-        estimate.effective = estimate.rate * (1 - estimate.rate) / variance;
-    }
-    estimate.interval = score_interval(estimate.rate, estimate.effective, z);
-    return estimate;
-}
-
-RateEstimate weighted_clustered_rate(std::span<const WeightedCluster> clusters, double confidence) {
-    double trials = 0;
-    double events = 0;
-    double weights = 0;
-    double squares = 0;
-    double result_squares = 0;
-    double drawn = 0;
-    for (const auto& [of, w] : clusters) {
-        const auto n = static_cast<double>(of.trials);
-        trials += w * n;
-        events += w * static_cast<double>(of.events);
-        weights += n > 0 ? w : 0;
-        squares += n > 0 ? w * w : 0;
-        result_squares += w * w * n;
-        drawn += n > 0 ? 1 : 0;
-    }
-    RateEstimate estimate;
-    if (trials <= 0) {
-        estimate.rate = std::numeric_limits<double>::quiet_NaN();
-        return estimate;
-    }
-    estimate.rate = events / trials;
-    double residuals = 0;
-    for (const auto& [of, w] : clusters) {
-        const double residual =
-            w * (static_cast<double>(of.events) - estimate.rate * static_cast<double>(of.trials));
-        residuals += residual * residual;
-    }
-    estimate.effective = residuals > 0 && drawn > 1 ? estimate.rate * (1 - estimate.rate) * trials *
-                                                          trials / (drawn / (drawn - 1) * residuals)
-                                                    : weights * weights / squares;
-    estimate.effective = std::min(estimate.effective, trials * trials / result_squares);
-    estimate.interval = score_interval(estimate.rate, estimate.effective, two_sided(confidence));
     return estimate;
 }
 

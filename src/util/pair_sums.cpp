@@ -13,87 +13,88 @@ namespace {
 
 // As in util/number_sums.cpp: vectors by the compilers' own extension, in a function for each
 // instruction set. No step is fused, so that all give the same bits.
-typedef double Doubles __attribute__((vector_size(pair_lanes * sizeof(double))));
+typedef double DoubleLanes __attribute__((vector_size(pair_lanes * sizeof(double))));
 typedef std::int64_t Integers __attribute__((vector_size(pair_lanes * sizeof(double))));
 
 #define TROCAR_KERNEL __attribute__((always_inline)) inline
 
-TROCAR_KERNEL void load(const double* at, Doubles& numbers) {
+TROCAR_KERNEL void load(const double* at, DoubleLanes& numbers) {
     std::memcpy(&numbers, at, sizeof(numbers));
 }
 
-TROCAR_KERNEL void magnitude(const Doubles& numbers, Doubles& magnitudes) {
-    magnitudes = reinterpret_cast<Doubles>(reinterpret_cast<Integers>(numbers) &
-                                           std::numeric_limits<std::int64_t>::max());
+TROCAR_KERNEL void magnitude(const DoubleLanes& numbers, DoubleLanes& magnitudes) {
+    magnitudes = reinterpret_cast<DoubleLanes>(reinterpret_cast<Integers>(numbers) &
+                                               std::numeric_limits<std::int64_t>::max());
 }
 
-TROCAR_KERNEL double total(const Doubles& lanes) {
+TROCAR_KERNEL double lane_total(const DoubleLanes& lanes) {
     return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
 }
 
-TROCAR_KERNEL std::uint64_t total(const Integers& lanes) {
+TROCAR_KERNEL std::uint64_t lane_total(const Integers& lanes) {
     return static_cast<std::uint64_t>((lanes[0] + lanes[1]) + (lanes[2] + lanes[3]));
 }
 
-TROCAR_KERNEL double largest(const Doubles& lanes) {
+TROCAR_KERNEL double largest(const DoubleLanes& lanes) {
     return std::max(std::max(lanes[0], lanes[1]), std::max(lanes[2], lanes[3]));
 }
 
 struct Lanes {
-    Doubles off{};
-    Doubles rel{};
-    Doubles squares{};
-    Doubles squares_a{};
-    Doubles squares_b{};
-    Doubles products{};
-    Doubles max_off{};
-    Doubles max_rel{};
-    Doubles max_a{};
-    Doubles max_b{};
+    DoubleLanes off{};
+    DoubleLanes rel{};
+    DoubleLanes squares{};
+    DoubleLanes squares_a{};
+    DoubleLanes squares_b{};
+    DoubleLanes products{};
+    DoubleLanes max_off{};
+    DoubleLanes max_rel{};
+    DoubleLanes max_a{};
+    DoubleLanes max_b{};
     Integers zeros{};
     Integers beyond{};
     Integers perhaps{};
 };
 
-TROCAR_KERNEL void raise(Doubles& top, const Doubles& numbers) {
+TROCAR_KERNEL void raise(DoubleLanes& top, const DoubleLanes& numbers) {
     top = numbers > top ? numbers : top;
 }
 
 // Differences above are beyond the tolerance.
-struct Limits {
-    Doubles high;  // for sure
-    Doubles low;   // perhaps
+struct PairLimits {
+    DoubleLanes high;  // for sure
+    DoubleLanes low;   // perhaps
 };
 
-TROCAR_KERNEL void limits_of(const Doubles& magnitudes, const Bounds& bounds, Limits& limits) {
-    const Doubles most = Doubles{} + Bounds::limit;
-    const Doubles bound = bounds.tolerance().atol + bounds.tolerance().rtol * magnitudes;
-    const Doubles high = bound * bounds.above() + bounds.slack();
-    const Doubles low = bound * bounds.below() - bounds.slack();
+TROCAR_KERNEL void limits_of(const DoubleLanes& magnitudes, const Bounds& bounds,
+                             PairLimits& limits) {
+    const DoubleLanes most = DoubleLanes{} + Bounds::limit;
+    const DoubleLanes bound = bounds.tolerance().atol + bounds.tolerance().rtol * magnitudes;
+    const DoubleLanes high = bound * bounds.above() + bounds.slack();
+    const DoubleLanes low = bound * bounds.below() - bounds.slack();
     limits.high = high < most ? high : most;
     limits.low = low < most ? low : most;
 }
 
 TROCAR_KERNEL PairSums sums(const double* a_at, const double* b_at, const double* off_at,
                             std::size_t count, double floor, const Bounds& bounds) {
-    const Doubles zero{};
-    const Doubles floors = zero + floor;
+    const DoubleLanes zero{};
+    const DoubleLanes floors = zero + floor;
     Lanes lanes;
     for (std::size_t i = 0; i < count; i += pair_lanes) {
-        Doubles a;
-        Doubles b;
-        Doubles off;
+        DoubleLanes a;
+        DoubleLanes b;
+        DoubleLanes off;
         load(a_at + i, a);
         load(b_at + i, b);
         load(off_at + i, off);
-        Doubles size_a;
-        Doubles size_b;
+        DoubleLanes size_a;
+        DoubleLanes size_b;
         magnitude(a, size_a);
         magnitude(b, size_b);
-        const Doubles scale = size_a > floors ? size_a : floors;
-        const Doubles ratio = off / scale;
-        const Doubles rel = off > zero ? ratio : zero;
-        Limits limits;
+        const DoubleLanes scale = size_a > floors ? size_a : floors;
+        const DoubleLanes ratio = off / scale;
+        const DoubleLanes rel = off > zero ? ratio : zero;
+        PairLimits limits;
         limits_of(size_a, bounds, limits);
         const Integers some = off > zero;
         lanes.off += off;
@@ -110,27 +111,27 @@ TROCAR_KERNEL PairSums sums(const double* a_at, const double* b_at, const double
         lanes.beyond -= off > limits.high;
         lanes.perhaps -= some & (off > limits.low);
     }
-    return {total(lanes.off),       total(lanes.rel),       total(lanes.squares),
-            total(lanes.squares_a), total(lanes.squares_b), total(lanes.products),
-            largest(lanes.max_off), largest(lanes.max_rel), largest(lanes.max_a),
-            largest(lanes.max_b),   total(lanes.zeros),     total(lanes.beyond),
-            total(lanes.perhaps)};
+    return {lane_total(lanes.off),       lane_total(lanes.rel),       lane_total(lanes.squares),
+            lane_total(lanes.squares_a), lane_total(lanes.squares_b), lane_total(lanes.products),
+            largest(lanes.max_off),      largest(lanes.max_rel),      largest(lanes.max_a),
+            largest(lanes.max_b),        lane_total(lanes.zeros),     lane_total(lanes.beyond),
+            lane_total(lanes.perhaps)};
 }
 
 // False when some cannot be told.
 TROCAR_KERNEL bool mismatches(const double* a_at, const double* off_at, std::size_t count,
                               const Bounds& bounds, std::uint64_t* bad) {
-    const Doubles zero{};
+    const DoubleLanes zero{};
     Integers open{};
     std::size_t i = 0;
     for (; i + pair_lanes <= count; i += pair_lanes) {
-        Doubles a;
-        Doubles off;
+        DoubleLanes a;
+        DoubleLanes off;
         load(a_at + i, a);
         load(off_at + i, off);
-        Doubles size;
+        DoubleLanes size;
         magnitude(a, size);
-        Limits limits;
+        PairLimits limits;
         limits_of(size, bounds, limits);
         const Integers beyond = off > limits.high;
         open |= beyond ^ ((off > zero) & (off > limits.low));
@@ -140,24 +141,24 @@ TROCAR_KERNEL bool mismatches(const double* a_at, const double* off_at, std::siz
     for (; i < count; ++i) {
         bad[i] = bounds.exceeded(std::abs(a_at[i]), off_at[i]) ? 1 : 0;
     }
-    return total(open) == 0;
+    return lane_total(open) == 0;
 }
 
 TROCAR_KERNEL bool differences(const double* a_at, const double* b_at, double* off_at,
                                std::size_t count) {
-    Doubles nothing{};  // of zeros, but NaN with anything that is not finite
+    DoubleLanes nothing{};  // of zeros, but NaN with anything that is not finite
     std::size_t i = 0;
     for (; i + pair_lanes <= count; i += pair_lanes) {
-        Doubles a;
-        Doubles b;
+        DoubleLanes a;
+        DoubleLanes b;
         load(a_at + i, a);
         load(b_at + i, b);
-        Doubles off;
+        DoubleLanes off;
         magnitude(b - a, off);
         std::memcpy(off_at + i, &off, sizeof(off));
         nothing += (a - a) + (b - b);
     }
-    double rest = total(nothing);
+    double rest = lane_total(nothing);
     for (; i < count; ++i) {
         off_at[i] = std::abs(b_at[i] - a_at[i]);
         rest += (a_at[i] - a_at[i]) + (b_at[i] - b_at[i]);
@@ -195,13 +196,13 @@ TROCAR_KERNEL void steps(const std::byte* a, const std::byte* b, std::size_t cou
 
 #if defined(__x86_64__)
 #define TROCAR_TARGET(set) __attribute__((target(set)))
-bool has_wide() {
+bool has_wide_pairs() {
     static const bool has = __builtin_cpu_supports("avx2") != 0;
     return has;
 }
 #else
 #define TROCAR_TARGET(set)
-bool has_wide() {
+bool has_wide_pairs() {
     return false;
 }
 #endif
@@ -233,14 +234,14 @@ bool wide_differences(const double* a, const double* b, double* off, std::size_t
 
 PairSums sums_of_pairs(const double* a, const double* b, const double* off, std::size_t count,
                        double floor, const Bounds& bounds) {
-    return has_wide() ? wide_sums(a, b, off, count, floor, bounds)
-                      : sums(a, b, off, count, floor, bounds);
+    return has_wide_pairs() ? wide_sums(a, b, off, count, floor, bounds)
+                            : sums(a, b, off, count, floor, bounds);
 }
 
 void mismatches_of(const double* a, const double* off, std::size_t count, const Bounds& bounds,
                    std::uint64_t* bad) {
-    if (has_wide() ? wide_mismatches(a, off, count, bounds, bad)
-                   : mismatches(a, off, count, bounds, bad)) {
+    if (has_wide_pairs() ? wide_mismatches(a, off, count, bounds, bad)
+                         : mismatches(a, off, count, bounds, bad)) {
         return;
     }
     for (std::size_t i = 0; i < count; ++i) {
@@ -249,16 +250,16 @@ void mismatches_of(const double* a, const double* off, std::size_t count, const 
 }
 
 void widen_floats(const std::byte* stored, std::size_t count, double* numbers) {
-    has_wide() ? wide_widen(stored, count, numbers) : widen(stored, count, numbers);
+    has_wide_pairs() ? wide_widen(stored, count, numbers) : widen(stored, count, numbers);
 }
 
 void steps_between_floats(const std::byte* a, const std::byte* b, std::size_t count,
                           std::uint64_t* target) {
-    has_wide() ? wide_steps(a, b, count, target) : steps(a, b, count, target);
+    has_wide_pairs() ? wide_steps(a, b, count, target) : steps(a, b, count, target);
 }
 
 bool differences_of(const double* a, const double* b, double* off, std::size_t count) {
-    return has_wide() ? wide_differences(a, b, off, count) : differences(a, b, off, count);
+    return has_wide_pairs() ? wide_differences(a, b, off, count) : differences(a, b, off, count);
 }
 
 Bounds::Bounds(const Tolerance& tolerance) : tolerance_(tolerance) {

@@ -143,7 +143,7 @@ struct Shown {
     std::string operator()(double value) const { return number(value, how); }
     std::string operator()(const std::string& value) const { return printable(value); }
     std::string operator()(const std::vector<std::string>& values) const {
-        return printable(fmt::format("{}", fmt::join(values, ", ")));
+        return printable(fmt::format("{}", join(values, ", ")));
     }
 };
 

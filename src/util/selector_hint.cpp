@@ -1,7 +1,6 @@
 #include "util/selector_hint.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -110,9 +109,8 @@ std::string selector_hint(const Graph& graph, std::string_view text) {
     std::vector<std::string> types(words.types.begin(), words.types.end());
     const bool more = types.size() > most_types;
     types.resize(std::min(types.size(), most_types));
-    const auto known = fmt::format("the model has {}{}", fmt::join(types, ", "), more ? "…" : "");
-    return found.empty() ? known
-                         : fmt::format("did you mean {}? {}", fmt::join(found, " or "), known);
+    const auto known = fmt::format("the model has {}{}", join(types, ", "), more ? "…" : "");
+    return found.empty() ? known : fmt::format("did you mean {}? {}", join(found, " or "), known);
 }
 
 }  // namespace trocar

@@ -1,11 +1,11 @@
 #include "util/strided.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <cstring>
 
 #include "trocar/error.h"
+#include "util/text.h"
 
 namespace trocar {
 
@@ -104,7 +104,7 @@ StridedConstant strided_constant(const Strided& tensor, const Storage& storage,
     const auto extent =
         extent_of(tensor, storage.bytes.empty() ? SIZE_MAX : storage.bytes.size() / width, fail);
     made.identity = fmt::format("{} {} {} {} {}", storage_name, name(tensor.dtype), extent.first,
-                                fmt::join(extent.shape, ","), fmt::join(extent.strides, ","));
+                                join(extent.shape, ","), join(extent.strides, ","));
     if (storage.bytes.empty() && extent.count > 0) {
         made.constant = absent();
     } else if (extent.contiguous) {

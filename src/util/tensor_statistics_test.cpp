@@ -17,19 +17,19 @@
 namespace trocar {
 namespace {
 
-constexpr double inf = std::numeric_limits<double>::infinity();
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double endless = std::numeric_limits<double>::infinity();
+constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
 
-const std::vector<DType> floats{DType::f32,        DType::f64,    DType::f16,      DType::bf16,
-                                DType::c64,        DType::c128,   DType::f8e4m3fn, DType::f8e5m2,
-                                DType::f8e5m2fnuz, DType::f4e2m1, DType::f6e2m3,   DType::f8e8m0,
-                                DType::f8e4m3fnuz, DType::f6e3m2};
+const std::vector<DType> float_types{
+    DType::f32,    DType::f64,      DType::f16,        DType::bf16,       DType::c64,
+    DType::c128,   DType::f8e4m3fn, DType::f8e5m2,     DType::f8e5m2fnuz, DType::f4e2m1,
+    DType::f6e2m3, DType::f8e8m0,   DType::f8e4m3fnuz, DType::f6e3m2};
 const std::vector<DType> integers{DType::u8,  DType::i8,  DType::u16, DType::i16,     DType::u32,
                                   DType::i32, DType::u64, DType::i64, DType::boolean, DType::u4,
                                   DType::i4,  DType::u2,  DType::i2};
 
 std::vector<DType> all_types() {
-    auto types = floats;
+    auto types = float_types;
     types.insert(types.end(), integers.begin(), integers.end());
     return types;
 }
@@ -67,8 +67,8 @@ struct Oracle {
     explicit Oracle(const std::vector<double>& numbers) {
         for (const double number : numbers) {
             nans += std::isnan(number) ? 1 : 0;
-            positive += number == inf ? 1 : 0;
-            negative += number == -inf ? 1 : 0;
+            positive += number == endless ? 1 : 0;
+            negative += number == -endless ? 1 : 0;
             zeros += number == 0 ? 1 : 0;
             if (std::isfinite(number)) {
                 finite.push_back(number);
@@ -147,11 +147,11 @@ double normal(std::mt19937_64& random) {
 double odd(std::mt19937_64& random) {
     switch (random() % 16) {
         case 0:
-            return nan;
+            return undefined;
         case 1:
-            return inf;
+            return endless;
         case 2:
-            return -inf;
+            return -endless;
         case 3:
         case 4:
             return 0;
@@ -175,12 +175,12 @@ TEST(TensorStatistics, AgreeWithTheSlowWayForAllTypesAndSizes) {
 
 TEST(TensorStatistics, NothingButNaN) {
     for (const auto dtype : {DType::f32, DType::f64, DType::f16, DType::bf16, DType::f8e4m3fn}) {
-        expect_agreement({dtype, std::vector<double>(5000, nan)});
+        expect_agreement({dtype, std::vector<double>(5000, undefined)});
     }
 }
 
 TEST(TensorStatistics, DenormalsAreThoseOfTheType) {
-    for (const auto dtype : floats) {
+    for (const auto dtype : float_types) {
         const double limit = smallest_normal(dtype);
         if (dtype == DType::f8e8m0) {
             EXPECT_EQ(limit, 0);
@@ -216,7 +216,7 @@ TEST(TensorStatistics, SmallDeviationsFromALargeMeanKeepTheirDigits) {
 TEST(TensorStatistics, SquaresThatFitNoDouble) {
     expect_agreement({DType::f64, {1e300, -1e300, 3e299, 0}});
     expect_agreement({DType::f64, {1e-300, 2e-300, 4e-310, 0}});
-    EXPECT_EQ(Stored(DType::f64, {1e308, 1e308}).statistics().l1, inf);
+    EXPECT_EQ(Stored(DType::f64, {1e308, 1e308}).statistics().l1, endless);
 }
 
 TEST(TensorStatistics, BytesNeedNotBeAligned) {

@@ -5,10 +5,25 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 
 namespace trocar {
 
 namespace {
+
+template <class Items>
+std::string joined(const Items& items, std::string_view separator) {
+    fmt::memory_buffer text;
+    bool first = true;
+    for (const auto& item : items) {
+        if (!first) {
+            text.append(separator);
+        }
+        first = false;
+        fmt::format_to(fmt::appender(text), "{}", item);
+    }
+    return fmt::to_string(text);
+}
 
 constexpr std::size_t longest_compared = 255;
 constexpr int edit_cost = 2;
@@ -141,6 +156,19 @@ std::string csv_field(std::string text) {
     return quoted + '"';
 }
 
+std::optional<double> parse_share(std::string_view text) {
+    text = trim(text);
+    const bool percent = text.ends_with('%');
+    text = trim(percent ? text.substr(0, text.size() - 1) : text);
+    text.remove_prefix(text.starts_with('+') ? 1 : 0);
+    double value = 0;
+    const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (failure != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) {
+        return std::nullopt;
+    }
+    return percent ? value / 100 : value;
+}
+
 std::optional<std::uint64_t> parse_size(std::string_view text) {
     text = trim(text);
     double number = 0;
@@ -170,6 +198,37 @@ std::optional<std::uint64_t> parse_size(std::string_view text) {
         }
     }
     return std::nullopt;
+}
+
+std::string lower(std::string text) {
+    std::transform(text.begin(), text.end(), text.begin(),
+                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+    return text;
+}
+
+std::string join(std::span<const std::string> items, std::string_view separator) {
+    return joined(items, separator);
+}
+std::string join(std::span<const std::string_view> items, std::string_view separator) {
+    return joined(items, separator);
+}
+std::string join(std::span<const std::int64_t> items, std::string_view separator) {
+    return joined(items, separator);
+}
+std::string join(std::span<const std::size_t> items, std::string_view separator) {
+    return joined(items, separator);
+}
+std::string join(std::span<const float> items, std::string_view separator) {
+    return joined(items, separator);
+}
+std::string join(std::span<const std::int32_t> items, std::string_view separator) {
+    return joined(items, separator);
+}
+std::string join(std::span<const double> items, std::string_view separator) {
+    return joined(items, separator);
+}
+std::string join(const std::set<std::string>& items, std::string_view separator) {
+    return joined(items, separator);
 }
 
 }  // namespace trocar

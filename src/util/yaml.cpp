@@ -1,7 +1,6 @@
 #include "util/yaml.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -112,14 +111,11 @@ std::uint64_t Field::bytes() const {
 }
 
 double Field::share() const {
-    auto text = node_.IsScalar() ? node_.Scalar() : std::string();
-    const bool percent = text.ends_with('%');
-    text = std::string(trim(percent ? text.substr(0, text.size() - 1) : text));
-    double value = 0;
-    if (!read_number(text, value)) {
+    const auto share = parse_share(node_.IsScalar() ? node_.Scalar() : std::string());
+    if (!share) {
         refuse("a share, such as 0.05 or 5 %");
     }
-    value = percent ? value / 100 : value;
+    const double value = *share;
     if (value < 0 || value > 1) {
         fail(fmt::format("{} lies outside of 0 to 1", shown(node_.Scalar())),
              "percentages are written with their sign: 5 %");
@@ -136,7 +132,7 @@ std::size_t Field::choice(std::initializer_list<const char*> choices) const {
     }
     const auto guess = did_you_mean(text, names);
     fail(node_.IsScalar() ? fmt::format("cannot be '{}'", shown(text)) : "expected one word",
-         fmt::format("{}{}one of: {}", guess, guess.empty() ? "" : " ", fmt::join(names, ", ")));
+         fmt::format("{}{}one of: {}", guess, guess.empty() ? "" : " ", join(names, ", ")));
 }
 
 std::vector<Field> Field::items() const {
@@ -195,7 +191,7 @@ void Field::read(const Keys& keys) const {
             const auto guess = did_you_mean(name, names);
             field.fail(fmt::format("there is no key '{}' here", shown(name)),
                        fmt::format("{}{}known are: {}", guess, guess.empty() ? "" : " ",
-                                   fmt::join(names, ", ")));
+                                   join(names, ", ")));
         }
         if (!seen.insert(name).second) {
             field.fail(fmt::format("the key '{}' is there twice", name));

@@ -14,7 +14,7 @@ namespace {
 
 // What a member, and all of them together, may unpack to: text packs tenfold, zeros a thousandfold.
 constexpr std::uint64_t allowance = std::uint64_t{16} << 20;
-constexpr std::uint64_t expansion = 20;
+constexpr std::uint64_t deflate_expansion = 20;
 
 constexpr std::uint32_t local_mark = 0x04034b50;
 constexpr std::uint32_t entry_mark = 0x02014b50;
@@ -211,13 +211,13 @@ std::vector<std::byte> ZipArchive::unpack(const Member& member) const {
         throw Error(Fault::unsupported, fmt::format("{}: '{}' is packed by method {}, not deflated",
                                                     where_, member.name, member.method));
     }
-    if (member.size > allowance + expansion * std::min(member.packed, file_.size())) {
+    if (member.size > allowance + deflate_expansion * std::min(member.packed, file_.size())) {
         broken(fmt::format("{} bytes stand for {}", member.packed, member.size));
     }
     if (member.packed > std::numeric_limits<uInt>::max()) {
         broken("it has over 4 GB");
     }
-    if (member.size > allowance + expansion * file_.size() - unpacked_) {
+    if (member.size > allowance + deflate_expansion * file_.size() - unpacked_) {
         broken("the members stand for far more than the archive can hold");
     }
     unpacked_ += member.size;

@@ -32,7 +32,7 @@ Failed          0   0.0 % ...
 
 $ trocar inject export run.db -o everything.json -q --table everything
 > python3 -c 'import json; print(json.load(open("everything.json"))["campaign"][0]["schema_version"])'
-2
+3
 
 # One again: what a crash is, is said.
 

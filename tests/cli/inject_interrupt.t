@@ -24,7 +24,7 @@ $ cat > campaign <<'END'
 > print("some rows, not all:", before <= rows() < 1000 and before > 0)
 > END
 > python3 interrupted.py
-processes: 2
+processes: 3
 exit 130
 left: 0
 some rows, not all: True

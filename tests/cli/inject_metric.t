@@ -69,7 +69,7 @@ $ cat > constant.py <<'END'
 >     open(path, "wb").write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + struct.pack("<ff", 1, 0))
 >     print(json.dumps({"outputs": {"first": path}}), flush=True)
 > END
-> trocar inject models/transformer.onnx --fill random --faults 60 --postprocess './py constant.py' --store post.db -q
+> trocar inject models/transformer.onnx --fill random --faults 60 --postprocess './py constant.py' --store post.db --decision scores -q
 > trocar inject export post.db -o post.csv --table results -q; cut -d, -f3 post.csv | grep -c sdc
 0
 [exit 1]
@@ -77,7 +77,7 @@ $ cat > constant.py <<'END'
 # Importance: more of what is rare, and the same rates.
 
 $ trocar inject models/transformer.onnx --fill random --faults 400 --importance bits:30=50 --store weighted.db | grep Intervals
-  Intervals                   Wilson, 95 % confidence; trials weighted by the inverse of their...
+  Intervals ... Clopper–Pearson, 95 % confidence, with the number of trials that the...
 $ trocar inject export weighted.db -o weighted.csv --table faults -q; cut -d, -f3,10 weighted.csv | grep ',30$' | sort -u | wc -l
 1
 $ trocar inject models/transformer.onnx --fill random --importance 30=50
@@ -87,8 +87,8 @@ trocar: '30=50' says nothing of importance
 
 # It may end early: when the weighted interval is narrow enough, as the report has it.
 
-$ trocar inject models/transformer.onnx --fill random --faults 20000 --importance bits:30=20 --stop-at 0.05 --store early.db 2>/dev/null | grep 'stopped early'
-stopped early: the SDC rate is known to ± 0.05
+$ trocar inject models/transformer.onnx --fill random --faults 20000 --importance bits:30=20 --decision scores --stop-at 0.05 --store early.db 2>/dev/null | grep -o 'stopped early'
+stopped early
 $ trocar inject report early.db --json 2>/dev/null | python3 -c '
 > import json, sys
 > sdc, = (row for row in json.load(sys.stdin)["tables"]["outcomes"] if row["outcome"] == "SDC-1")

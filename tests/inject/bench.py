@@ -13,7 +13,7 @@ from onnx import helper, numpy_helper
 import reference
 from reference import TYPES, Fault
 
-COLUMNS = ("outcome", "golden_top", "faulty_top", "sdc1", "sdc5", "sdc10", "sdc20", "max_abs", "mean_abs",
+COLUMNS = ("outcome", "golden_top", "faulty_top", "positions", "positions_changed", "sdc1", "sdc5", "sdc10", "sdc20", "max_abs", "mean_abs",
            "max_rel", "sqnr_db", "cosine")
 SAME = {  # All that has to be the same for the same campaign, whatever was done to get it.
     "strata": "stratum", "faults": "trial", "results": "trial, input", "golden": "input",
@@ -135,15 +135,16 @@ class Bench:
     def compare(self, store, model, runs, name="", faults=None):
         golden = [reference.run(model, run) for run in runs]
         seen = rows(store, "SELECT * FROM trials ORDER BY trial, input")
+        decision = decision_of(store, [output.name for output in model.graph.output])
         if faults is not None:
             self.check(len(seen) == len(faults) * len(runs), f"{name}: {len(seen)} rows of {len(faults)} faults")
         for row in seen:
             text = row["fault"] if faults is None else faults[row["trial"]]
             run = row["input"]
             active = [f for f in map(Fault, text.split(" + ")) if f.active(run)]
-            self.compare_row(row, self.expected(model, runs[run], active, golden[run]), f"{name} {text}".strip())
+            self.compare_row(row, self.expected(model, runs[run], active, golden[run], decision), f"{name} {text}".strip())
 
-    def expected(self, model, feeds, faults, golden):
+    def expected(self, model, feeds, faults, golden, decision):
         try:
             if any(f.part for f in faults):
                 changed = reference.sparse_with_faults(model, faults)
@@ -154,7 +155,7 @@ class Bench:
             if "onnxruntime" not in type(error).__module__:
                 raise
             return {"outcome": "failed"}
-        return reference.judged(golden, faulty)
+        return reference.judged(golden, faulty, decision)
 
     def compare_row(self, row, expected, title):
         self.compared += 1
@@ -177,6 +178,17 @@ class Bench:
         done = self.run(path, "--view", "source", "--fault", fault, "-q", *self.inputs(feeds))
         right = done.returncode in codes and any(w in done.stderr for w in words)
         self.check(right, fault, f"exit {done.returncode}, not of {codes}; no word of {words} in {done.stderr.strip()!r}")
+
+
+def decision_of(store, outputs):
+    """The decision of the store's campaign, as reference.judged takes it."""
+    kind, *rest = rows(store, "SELECT decision FROM campaign")[0]["decision"].split(":")
+    if kind == "none":
+        return kind, None, None
+    number = float(rest.pop(0)) if kind in ("topk", "error") else None
+    axis = int(rest.pop()) if kind in ("scores", "topk") else None
+    how = {"scores": axis, "equal": None, "topk": (int(number or 0), axis), "error": number}[kind]
+    return kind, outputs.index(":".join(rest)), how
 
 
 def rows(store, query):

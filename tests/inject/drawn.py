@@ -23,7 +23,7 @@ def part_random(bench):
         onnx.save(graph, path)
         listed.write_text("\n".join(faults))
         store = bench.store(path, "--faults-from", listed, "--layers", *options, *bench.inputs({"x": numpy.ones(1, numpy.float32)}))
-        return rows(store, """SELECT t.*, (SELECT changed FROM layer_effects e WHERE e.trial = t.trial AND e.tensor = 'y') AS changed
+        return rows(store, """SELECT t.*, (SELECT changed FROM layer_effects e WHERE e.trial = t.trial AND e.tensor = 'y') AS elements
                               FROM trials t ORDER BY trial""")
 
     def near(fault, what, value, mean, error):
@@ -35,7 +35,7 @@ def part_random(bench):
         near(row["fault"], "mean |z|", row["mean_abs"], 0.5 * (2 / numpy.pi) ** 0.5, 0.5 * 0.603 / 64)
         near(row["fault"], "mean z²", 10 ** (-row["sqnr_db"] / 10), 0.25, 0.25 * 2**0.5 / 64)
         bench.check(1.4 < row["max_abs"] < 3, f"{row['fault']}: the largest of 4096 is {row['max_abs']}")
-        near(row["fault"], "elements changed", row["changed"], 4096, 1)
+        near(row["fault"], "elements changed", row["elements"], 4096, 1)
     bench.check(len({row["sqnr_db"] for row in drawn[:6]}) == 6, "keys of noise do not matter")
     for row in measured(model(ones, mean=True), faults):
         near(row["fault"], "mean z", row["max_abs"], 0, 0.5 / 64)
@@ -57,11 +57,11 @@ def part_random(bench):
     never, always, half = measured(zeros, ["w [*] rate 0 0-7 key 1", "w [*] rate 1 0-7 key 1", "w [*] rate 0.25 0-3 key 1"])
     bench.check(never["outcome"] == "masked", "a rate of 0 changes something")
     bench.check(always["mean_abs"] == 255, "a rate of 1 does not flip every bit")
-    near(half["fault"], "changed", half["changed"], 4096 * (1 - 0.75**4), 64 * (0.316 * 0.684) ** 0.5)
+    near(half["fault"], "changed", half["elements"], 4096 * (1 - 0.75**4), 64 * (0.316 * 0.684) ** 0.5)
     wide = model(numpy.random.default_rng(9).normal(size=(64, 64)).astype(numpy.float32))
     for row in measured(wide, [f"w [*] rate 0.001 0-31 key {k}" for k in range(4)]):
         share = 1 - 0.999**32
-        near(row["fault"], "changed", row["changed"], 4096 * share, 64 * (share * (1 - share)) ** 0.5)
+        near(row["fault"], "changed", row["elements"], 4096 * share, 64 * (share * (1 - share)) ** 0.5)
 
     again = measured(model(ones), faults)
     bench.check(again == drawn, "the same faults give other numbers the second time")

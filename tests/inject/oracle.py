@@ -10,6 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import decisions
 import drawn
 import elements
 import ops
@@ -17,7 +18,7 @@ import places
 import sparse
 from bench import KNOWN, Bench
 
-PARTS = {name[5:]: function for module in (elements, places, ops, sparse, drawn) for name, function in vars(module).items()
+PARTS = {name[5:]: function for module in (elements, places, ops, sparse, drawn, decisions) for name, function in vars(module).items()
          if name.startswith("part_")}
 
 

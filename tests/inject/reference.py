@@ -5,6 +5,7 @@ read from its text, the bits of the tensor are changed here, and the changed ten
 the old one in a copy of the model, which ONNX Runtime runs with its optimisations off.
 """
 
+import itertools
 import math
 import re
 from fractions import Fraction
@@ -286,31 +287,72 @@ def sparse_with_faults(model, faults):
     return model
 
 
-def judged(golden, faulty):
+def judged(golden, faulty, decision=("scores", 0, -1)):
     """What the store says of an input, of what the model gives with and without the faults.
 
-    Choices are along the last axis of the first output; where that has several rows, a change in any
-    counts, and the first row's choices are kept. NaN among the scores leaves no choice. Differences
-    are of all outputs, and of the numbers that are finite in both.
+    A decision is its kind, the output, and the axis of scores, (K, axis) of topk, or the limit of an error.
+    Where there are several positions, a change at any counts, and the first one's choices are kept. NaN
+    among the scores leaves no choice. Differences are of all outputs, and of the numbers that are finite
+    in both.
     """
     same = all(a.tobytes() == b.tobytes() for a, b in zip(golden, faulty))
-    width = golden[0].shape[-1] if golden[0].ndim else 1
-    before, after = (joined(v[:1]).reshape(-1, width) for v in (golden, faulty))
-    flags = numpy.array([changes(a, b) for a, b in zip(before, after)]).max(axis=0)
-    row = dict(zip(("sdc1", "sdc5", "sdc10", "sdc20"), (int(v) for v in flags)))
-    row["golden_top"], row["faulty_top"] = top(before[0]), top(after[0])
+    row = decided(golden, faulty, decision)
     a, b = joined(golden), joined(faulty)
-    due = (~numpy.isfinite(b) & numpy.isfinite(a)).any()
+    due = a.shape == b.shape and (~numpy.isfinite(b) & numpy.isfinite(a)).any()
     row["outcome"] = "due" if due else "sdc" if row["sdc1"] else "masked" if same else "benign"
     row.update(dict.fromkeys(("max_abs", "mean_abs", "max_rel", "sqnr_db", "cosine")))
-    both = numpy.isfinite(a) & numpy.isfinite(b)
-    if both.any():
-        row.update(distances(a[both], b[both]))
-        ratios = [relative(joined([v]), joined([w])) for v, w in zip(golden, faulty)]
-        row["max_rel"] = max((v for v in ratios if v is not None), default=None)
+    if a.shape == b.shape:
+        both = numpy.isfinite(a) & numpy.isfinite(b)
+        if both.any():
+            row.update(distances(a[both], b[both]))
+            ratios = [relative(joined([v]), joined([w])) for v, w in zip(golden, faulty)]
+            row["max_rel"] = max((v for v in ratios if v is not None), default=None)
     if same:
         row["cosine"] = 1.0
     return row
+
+
+def decided(golden, faulty, decision):
+    row = dict.fromkeys(("sdc1", "sdc5", "sdc10", "sdc20", "golden_top", "faulty_top", "positions", "positions_changed"))
+    kind, output, how = decision
+    if kind == "none":
+        return row
+    before, after = golden[output], faulty[output]
+    if kind in ("equal", "error"):
+        if kind == "equal":
+            row["golden_top"], row["faulty_top"] = (id_of(v.ravel()[:1].tolist()) for v in (before, after))
+        flags = numpy.array([element_changes(a, b, how) for a, b in padded(before, after)])
+    else:
+        axis = how[1] if kind == "topk" else how
+        before, after = (numpy.moveaxis(v, axis, -1).reshape(-1, v.shape[axis]).astype(numpy.float64) for v in (before, after))
+        row["golden_top"], row["faulty_top"] = top(before[0]), top(after[0])
+        if kind == "topk":
+            flags = numpy.array([now is None or was not in numpy.argsort(-b, kind="stable")[:how[0]]
+                                 for was, now, b in zip(map(top, before), map(top, after), after)])
+        else:
+            all_flags = numpy.array([changes(a, b) for a, b in zip(before, after)])
+            row.update(zip(("sdc5", "sdc10", "sdc20"), (int(v) for v in all_flags.max(axis=0)[1:])))
+            flags = all_flags[:, 0]
+    row["positions"], row["positions_changed"] = (len(flags), int(flags.sum())) if len(flags) else (None, None)
+    row["sdc1"] = int(flags.any() or golden[output].shape != faulty[output].shape)
+    return row
+
+
+def id_of(numbers):
+    """The first number, where it may be that of a class."""
+    limit = 2**63 if numbers and isinstance(numbers[0], int) else 2**53
+    return int(numbers[0]) if numbers and 0 <= numbers[0] < limit and numbers[0] == int(numbers[0]) else None
+
+
+def padded(before, after):
+    """Elements with the same index; None where there is one in one of the two only. Shapes differ along the first axis."""
+    return itertools.zip_longest(before.ravel().tolist(), after.ravel().tolist())
+
+
+def element_changes(a, b, limit):
+    if a is None or b is None or math.isnan(a) != math.isnan(b):
+        return True
+    return not (a == b or math.isnan(a) or abs(a - b) <= (limit or 0))
 
 
 def top(scores):

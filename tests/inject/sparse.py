@@ -10,7 +10,7 @@ import scipy.sparse
 from onnx import numpy_helper
 
 import reference
-from bench import info, make_model, node, rows
+from bench import decision_of, info, make_model, node, rows
 from reference import BY_ONNX, Fault, packed, unpacked
 
 
@@ -79,7 +79,7 @@ class Oracle:
         except ValueError:
             self.met["outside"] += 1
             return {"outcome": "failed"}
-        row = reference.judged(self.output([]), faulty)
+        row = reference.judged(self.output([]), faulty, self.decision)
         self.met["moved"] += row["outcome"] != "masked"
         return row
 
@@ -88,6 +88,7 @@ class Oracle:
         onnx.save(self.model, path)
         store = self.bench.store(path, *self.bench.inputs({"x": self.x}), "--view", view, *arguments)
         found = rows(store, "SELECT * FROM trials ORDER BY trial")
+        self.decision = decision_of(store, ["y"])
         for row in found:
             faults = [Fault(text) for text in row["fault"].split(" + ")]
             self.bench.compare_row(row, self.expected(faults), f"{name}, {view}: {row['fault']}")

@@ -56,6 +56,7 @@ for engine in ("onnxruntime", "openvino"):
         assert len(rows) == 3 * 13 and all(row["verdict"] == "PASS" for row in rows), rows
         assert all(row["cumulative_verdict"] == "PASS" for row in rows), rows
         if most:  # a process for each side, and the settings reach the engine
+            del most[min(most)]  # the first one only starts others
             assert len(most) == 2, most
             print(engine, "threads of the two sides' processes:", sorted(most.values()))
             # OpenVINO's pool starts as many as it likes, and lets fewer work.

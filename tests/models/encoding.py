@@ -203,3 +203,18 @@ def half(_):
          node("Relu", ["h"], ["r"], "relu"), node("Cast", ["r"], ["y"], "widen", to=FLOAT)],
         "half", [value("x", FLOAT, ["n", 8])], [value("y", FLOAT, ["n", 8])], [constant("w", weights)])
     return make_model(graph)
+
+
+@model("half_layers", "an f16 network of several layers, most of which engines compute in f32", shapes={"n": 2})
+def half_layers(_):
+    rng = random(1, "half_layers")
+    half = lambda name, shape, size: constant(name, (rng.standard_normal(shape) * size).astype(np.float16))  # noqa: E731
+    kind = TensorProto.FLOAT16
+    graph = helper.make_graph(
+        [node("Conv", ["x", "w1", "b1"], ["c1"], "conv1", kernel_shape=[3, 3], pads=[1, 1, 1, 1]), node("Sigmoid", ["c1"], ["s1"], "gate"),
+         node("Mul", ["c1", "s1"], ["a1"], "swish"), node("Conv", ["a1", "w2"], ["c2"], "conv2", kernel_shape=[3, 3], strides=[2, 2]),
+         node("Relu", ["c2"], ["r2"], "relu2"), node("GlobalAveragePool", ["r2"], ["g"], "pool"), node("Flatten", ["g"], ["f"], "flatten"),
+         node("Gemm", ["f", "w3", "b3"], ["y"], "head")],
+        "half_layers", [value("x", kind, ["n", 3, 9, 9])], [value("y", kind, ["n", 5])],
+        [half("w1", (6, 3, 3, 3), 0.3), half("b1", 6, 0.3), half("w2", (8, 6, 3, 3), 0.2), half("w3", (8, 5), 0.5), half("b3", 5, 0.5)])
+    return make_model(graph)

@@ -23,6 +23,7 @@ import onnx
 import attempt
 import build
 import control  # noqa: F401  (fills the catalogue, as do those below)
+import decisions  # noqa: F401
 import encoding  # noqa: F401
 import large  # noqa: F401
 import odd  # noqa: F401

@@ -13,13 +13,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
+#include <memory>
 #include <sstream>
 
+#include "base/json.h"
 #include "trocar/error.h"
 #include "trocar/format.h"
 #include "trocar/session.h"
@@ -39,13 +41,13 @@ struct Case {
 };
 
 std::vector<Case> read_index(const fs::path& root) {
-    const auto index = nlohmann::json::parse(read_file(root / "index.json"));
+    const auto index = Json::parse_or_throw(read_file(root / "index.json"));
     std::vector<Case> cases;
     for (const auto& row : index.at("cases")) {
-        const auto kind = row.at("kind").get<std::string>();
-        const auto name = row.at("name").get<std::string>();
+        const auto kind = row.at("kind").string();
+        const auto name = row.at("name").string();
         cases.push_back({fmt::format("{}/{}", kind, name), root / kind / name,
-                         row.at("rtol").get<double>(), row.at("atol").get<double>()});
+                         row.at("rtol").number(), row.at("atol").number()});
     }
     return cases;
 }

@@ -26,7 +26,7 @@ EngineInfo blank_info() {
 
 std::vector<EngineInfo> find(const EngineOptions& options) {
     return find_engines(engine_library, options, blank_info(), {}, [](EngineInfo&) {
-        if (find_bridge().empty()) {
+        if (bridge_path().empty()) {
             throw Error(Fault::engine, no_bridge, bridge_hint);
         }
     });

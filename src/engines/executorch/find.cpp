@@ -1,12 +1,12 @@
 #include "engines/executorch/find.h"
 
+#include "util/bridge.h"
+
 namespace trocar::executorch {
 
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr const char* bridge_name = "trocar_executorch.so";
 
 std::string version_beside(const fs::path& library) {
     return wheel_version(library.parent_path().parent_path().parent_path(), "executorch");
@@ -26,20 +26,8 @@ const EngineLibrary engine_library{
     .system = false,
 };
 
-std::string find_bridge() {
-    std::error_code failure;
-    const auto program = fs::read_symlink("/proc/self/exe", failure);
-    std::vector<fs::path> folders;
-    if (!failure) {
-        folders = {program.parent_path(), program.parent_path().parent_path() / "lib" / "trocar"};
-    }
-    folders.emplace_back(TROCAR_BRIDGE_FOLDER);
-    for (const auto& folder : folders) {
-        if (!folder.empty() && fs::exists(folder / bridge_name, failure)) {
-            return (folder / bridge_name).string();
-        }
-    }
-    return {};
+std::string bridge_path() {
+    return find_bridge("trocar_executorch.so");
 }
 
 }  // namespace trocar::executorch

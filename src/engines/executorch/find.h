@@ -15,7 +15,7 @@ inline constexpr const char* install_hint =
 extern const EngineLibrary engine_library;
 
 // The bridge of this build; empty: it has none.
-std::string find_bridge();
+std::string bridge_path();
 inline constexpr const char* no_bridge =
     "this Trocar was built without ExecuTorch's headers, so it cannot call it";
 inline constexpr const char* bridge_hint = "run scripts/setup, then build Trocar again";

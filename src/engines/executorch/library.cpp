@@ -45,7 +45,7 @@ void* open_one(const fs::path& path) {
 }
 
 const Bridge* open_bridge(const fs::path& library) {
-    const auto path = find_bridge();
+    const auto path = bridge_path();
     if (path.empty()) {
         throw Error(Fault::engine, no_bridge, bridge_hint);
     }

@@ -4,18 +4,16 @@
 
 #include <array>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "trocar/error.h"
 
 namespace trocar::ort {
 
 namespace {
 
-using nlohmann::json;
-
 constexpr double microsecond = 1000;
-constexpr std::string_view suffix = "_kernel_time";
+constexpr std::string_view kernel_suffix = "_kernel_time";
 
 // As the engine names the types of elements; others are undefined.
 DType dtype_of(std::string_view name) {
@@ -41,18 +39,21 @@ DType dtype_of(std::string_view name) {
 }
 
 // [{"float": [1, 64, 56, 56]}, …]
-std::vector<Type> read_types(const json& arguments) {
+std::vector<Type> read_types(const Json& arguments) {
     std::vector<Type> types;
-    const auto found = arguments.find("output_type_shape");
-    if (found == arguments.end() || !found->is_array()) {
+    const auto* found = arguments.find("output_type_shape");
+    if (found == nullptr || !found->is_array()) {
         return types;
     }
     for (const auto& entry : *found) {
-        if (!entry.is_object() || entry.size() != 1 || !entry.begin()->is_array()) {
+        if (!entry.is_object() || entry.size() != 1) {
             return {};
         }
-        const auto shape = entry.begin()->get<Shape>();
-        types.push_back(Type::tensor(dtype_of(entry.begin().key()), shape));
+        const auto& [type, shape] = *entry.items().begin();
+        if (!shape.is_array()) {
+            return {};
+        }
+        types.push_back(Type::tensor(dtype_of(type), shape.int64s()));
     }
     return types;
 }
@@ -64,14 +65,12 @@ public:
     void read(const std::string& line) {
         const auto begin = line.find('{');
         const auto end = line.rfind('}');
-        if (begin == std::string::npos || end == std::string::npos) {
+        if (begin == std::string::npos || end == std::string::npos || end < begin) {
             return;
         }
-        const auto event =
-            json::parse(line.begin() + static_cast<std::ptrdiff_t>(begin),
-                        line.begin() + static_cast<std::ptrdiff_t>(end) + 1, nullptr, false);
-        if (event.is_object()) {
-            take(event);
+        const auto event = Json::parse(std::string_view(line).substr(begin, end - begin + 1));
+        if (event && event->is_object()) {
+            take(*event);
         }
     }
 
@@ -81,26 +80,26 @@ public:
     }
 
 private:
-    void take(const json& event) {
-        auto name = event.value("name", "");
-        const auto category = event.value("cat", "");
+    void take(const Json& event) {
+        auto name = event.string_or("name", "");
+        const auto category = event.string_or("cat", "");
         if (category == "Session" && name == "model_run") {
             if (!times_.runs.empty()) {
                 for (auto& kernel : times_.runs.back().kernels) {
                     kernel.outputs = {};
                 }
             }
-            run_.start_ns = event.value("ts", 0.0) * microsecond;
-            run_.spent_ns = (event.value("dur", 0.0) + 0.5) * microsecond;
+            run_.start_ns = event.number_or("ts", 0) * microsecond;
+            run_.spent_ns = (event.number_or("dur", 0) + 0.5) * microsecond;
             times_.runs.push_back(std::move(run_));
             run_ = {};
-        } else if (category == "Node" && name.ends_with(suffix)) {
-            name.resize(name.size() - suffix.size());
+        } else if (category == "Node" && name.ends_with(kernel_suffix)) {
+            name.resize(name.size() - kernel_suffix.size());
             auto& kernel = run_.kernels.emplace_back();
             kernel.op = std::move(name);
-            kernel.start_ns = event.value("ts", 0.0) * microsecond;
-            kernel.spent_ns = (event.value("dur", 0.0) + 0.5) * microsecond;
-            if (const auto arguments = event.find("args"); arguments != event.end()) {
+            kernel.start_ns = event.number_or("ts", 0) * microsecond;
+            kernel.spent_ns = (event.number_or("dur", 0) + 0.5) * microsecond;
+            if (const auto* arguments = event.find("args")) {
                 kernel.outputs = read_types(*arguments);
             }
         }

@@ -1,12 +1,12 @@
 #include "engines/onnxruntime/settings.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
 
 #include "trocar/error.h"
+#include "util/text.h"
 
 namespace trocar::ort {
 
@@ -111,7 +111,7 @@ void check_provider(const Library& library, const Settings& settings) {
     throw Error(
         Fault::engine,
         fmt::format("ONNX Runtime {} at '{}' has no provider '{}' (it has: {})", library.version(),
-                    library.path(), settings.provider, fmt::join(names, ", ")),
+                    library.path(), settings.provider, join(names, ", ")),
         "another build of ONNX Runtime may have it (onnxruntime-gpu has cuda and tensorrt); "
         "--engine onnxruntime:PATH,provider=NAME names it");
 }

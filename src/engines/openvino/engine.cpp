@@ -1,7 +1,6 @@
 #include "trocar/engine.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <atomic>
@@ -11,6 +10,7 @@
 #include "engines/openvino/program.h"
 #include "engines/openvino/settings.h"
 #include "trocar/error.h"
+#include "util/text.h"
 
 namespace trocar {
 
@@ -91,7 +91,7 @@ private:
         if (std::find(there.begin(), there.end(), plugin) == there.end()) {
             throw Error(Fault::engine,
                         fmt::format("OpenVINO {} at '{}' has no device '{}' (it has: {})",
-                                    info_.version, info_.path, wanted, fmt::join(there, ", ")),
+                                    info_.version, info_.path, wanted, join(there, ", ")),
                         "another build of OpenVINO may have it; --engine "
                         "openvino:PATH,device=NAME names it");
         }

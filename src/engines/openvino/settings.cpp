@@ -1,12 +1,12 @@
 #include "engines/openvino/settings.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
 
 #include "trocar/error.h"
+#include "util/text.h"
 
 namespace trocar::ov {
 
@@ -17,7 +17,7 @@ std::string choice(const std::string& key, const std::string& value,
                    const std::vector<std::string>& choices) {
     if (std::find(choices.begin(), choices.end(), value) == choices.end()) {
         throw Error(Fault::usage, fmt::format("engine option {}={} is unknown", key, value),
-                    fmt::format("{} takes {}", key, fmt::join(choices, " or ")));
+                    fmt::format("{} takes {}", key, join(choices, " or ")));
     }
     return value;
 }

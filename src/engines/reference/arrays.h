@@ -56,6 +56,12 @@ Shape without(const Shape& shape, const Indices& axes);
 // int64, for u64 uint64. Throws on an integer type asked for floats.
 template <class T>
 std::vector<T> read(const Value& value);
+template <>
+std::vector<double> read<double>(const Value& value);
+template <>
+std::vector<std::int64_t> read<std::int64_t>(const Value& value);
+template <>
+std::vector<std::uint64_t> read<std::uint64_t>(const Value& value);
 // Doubles are rounded to nearest, ties to even, and kept within the range of an integer type;
 // integers keep their low bits.
 template <class T>

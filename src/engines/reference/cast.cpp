@@ -15,7 +15,6 @@ namespace trocar::reference {
 namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 bool is_float8(DType dtype) {
     return dtype == DType::f8e4m3fn || dtype == DType::f8e4m3fnuz || dtype == DType::f8e5m2 ||
@@ -39,7 +38,8 @@ void fit_float8(DType dtype, Numbers& numbers, bool saturate) {
         if (saturate) {
             x = std::clamp(x, -high, high);
         } else if (std::abs(x) > limit || (std::abs(x) == limit && dtype != DType::f8e4m3fn)) {
-            x = dtype == DType::f8e5m2 ? std::copysign(infinity, x) : nan;
+            x = dtype == DType::f8e5m2 ? std::copysign(std::numeric_limits<double>::infinity(), x)
+                                       : nan;
         }
     }
 }

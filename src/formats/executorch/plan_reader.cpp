@@ -1,7 +1,6 @@
 #include "formats/executorch/plan_reader.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>

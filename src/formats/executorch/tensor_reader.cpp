@@ -1,11 +1,11 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstring>
 
 #include "formats/executorch/plan_reader.h"
 #include "formats/executorch/types.h"
+#include "util/text.h"
 
 // The tensors of a plan, and numbers that instructions compute, which are tensors of one element.
 namespace trocar::executorch {
@@ -136,7 +136,7 @@ void PlanReader::describe(TensorId id, const fb::Tensor& tensor) {
     }
     if (!in_order(tensor.dim_order())) {
         const std::vector<int> order(tensor.dim_order()->begin(), tensor.dim_order()->end());
-        note(key::order, fmt::format("{}", fmt::join(order, ",")));
+        note(key::order, fmt::format("{}", join(order, ",")));
     }
     if (tensor.shape_dynamism() == fb::TensorShapeDynamism::DYNAMIC_BOUND) {
         const Shape sizes(tensor.sizes() != nullptr

@@ -20,9 +20,9 @@ constexpr std::uint32_t most_dims = 32;
 
 enum Storage : std::int32_t { dense = 0, row_sparse = 1, csr = 2 };
 
-class Reader {
+class ParamsReader {
 public:
-    Reader(Bytes bytes, const std::shared_ptr<const void>& owner, const std::string& where)
+    ParamsReader(Bytes bytes, const std::shared_ptr<const void>& owner, const std::string& where)
         : all_(bytes), rest_(bytes), owner_(owner), where_(where) {}
 
     std::vector<NamedArray> read() {
@@ -258,7 +258,7 @@ bool begins_arrays(Bytes head) {
 
 std::vector<NamedArray> read_arrays(Bytes bytes, const std::shared_ptr<const void>& owner,
                                     const std::string& where) {
-    return Reader(bytes, owner, where).read();
+    return ParamsReader(bytes, owner, where).read();
 }
 
 }  // namespace trocar::mxnet

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "formats/mxnet/symbol.h"
 #include "util/files.h"
@@ -74,7 +73,7 @@ void describe(const JsonPlace& place, const Json& symbol, Model& model) {
     for (const auto& [key, value] : place.object(symbol, "attrs").items()) {
         // "mxnet_version": ["int", 10500] is 1.5.0.
         const bool typed = value.is_array() && value.size() == 2;
-        if (key == "mxnet_version" && typed && value[1].is_number_integer()) {
+        if (key == "mxnet_version" && typed && value[1].is_whole()) {
             const auto number = place.integer(value[1], "the version of MXNet");
             model.producer_version =
                 fmt::format("{}.{}.{}", number / 10000, number / 100 % 100, number % 100);
@@ -111,10 +110,11 @@ Model read_mxnet(std::string_view symbol, Bytes arrays, const std::shared_ptr<co
                  const std::string& where, const std::string& arrays_where) {
     Model model;
     const JsonPlace place(where);
-    const auto document = Json::parse(symbol, nullptr, false);
-    if (!document.is_object()) {
+    const auto parsed = Json::parse(symbol);
+    if (!parsed || !parsed->is_object()) {
         place.fail("it is no JSON object");
     }
+    const auto& document = *parsed;
     if (!place.member(document, "nodes").is_array()) {
         place.fail("it holds no symbol: 'nodes' is missing");
     }

@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
+#include <memory>
 #include <numeric>
 
+#include "formats/keep_unknown.h"
 #include "formats/mxnet/attributes.h"
 #include "trocar/error.h"
 
@@ -28,9 +29,9 @@ bool has_hidden_results(std::string_view type) {
     return std::find(types.begin(), types.end(), type) != types.end();
 }
 
-class Reader {
+class SymbolReader {
 public:
-    Reader(const JsonPlace& place, const Json& symbol, const Arrays& arrays, int depth)
+    SymbolReader(const JsonPlace& place, const Json& symbol, const Arrays& arrays, int depth)
         : place_(place), symbol_(symbol), arrays_(arrays), depth_(depth) {}
 
     Graph read() {
@@ -72,8 +73,8 @@ private:
         }
         // Results that MXNet keeps for itself are there only where somebody reads them.
         for (std::size_t i = 0; i < nodes.size(); ++i) {
-            const auto& op = nodes[i].is_object() ? nodes[i].value("op", Json()) : Json();
-            if (op.is_string() && has_hidden_results(op.get_ref<const std::string&>())) {
+            const auto* op = nodes[i].find("op");
+            if (op != nullptr && op->is_string() && has_hidden_results(op->string())) {
                 counts_[i] = 1;
             }
         }
@@ -243,7 +244,7 @@ private:
 }  // namespace
 
 Graph read_symbol(const JsonPlace& place, const Json& symbol, const Arrays& arrays, int depth) {
-    return Reader(place, symbol, arrays, depth).read();
+    return SymbolReader(place, symbol, arrays, depth).read();
 }
 
 }  // namespace trocar::mxnet

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "formats/mxnet/params.h"
 #include "trocar/graph.h"
-#include "util/json_place.h"
 
 namespace trocar::mxnet {
 

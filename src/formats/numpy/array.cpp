@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstring>
@@ -149,7 +148,7 @@ void check_truths(Bytes data, std::string_view where) {
 // "(3, 4)", "(3,)", "()": a Python tuple.
 std::string tuple_text(const Shape& shape) {
     return shape.size() == 1 ? fmt::format("({},)", shape[0])
-                             : fmt::format("({})", fmt::join(shape, ", "));
+                             : fmt::format("({})", join(shape, ", "));
 }
 
 const char* description(DType dtype) {

@@ -49,7 +49,7 @@ private:
     std::string bytes_;
 };
 
-struct Entry {
+struct WrittenEntry {
     std::string name;
     std::uint64_t at = 0;
     std::uint64_t size = 0;
@@ -57,14 +57,14 @@ struct Entry {
 };
 
 // The fields that local headers and the directory share, from the version needed on.
-void put_common(Fields& fields, const Entry& entry, std::uint16_t version, bool is_large,
+void put_common(Fields& fields, const WrittenEntry& entry, std::uint16_t version, bool is_large,
                 std::size_t extra_bytes) {
     const auto size = is_large ? large : entry.size;
     fields.two(version).two(utf8_names).two(0).two(0).two(first_day);
     fields.four(entry.crc).four(size).four(size).two(entry.name.size()).two(extra_bytes);
 }
 
-std::string local_bytes(const Entry& entry) {
+std::string local_bytes(const WrittenEntry& entry) {
     const bool is_large = entry.size >= large;
     Fields extra;
     if (is_large) {
@@ -77,7 +77,7 @@ std::string local_bytes(const Entry& entry) {
     return fields.text(entry.name).text(extra.bytes()).bytes();
 }
 
-std::string directory_bytes(const Entry& entry) {
+std::string directory_bytes(const WrittenEntry& entry) {
     const bool is_large = entry.size >= large || entry.at >= large;
     Fields extra;
     if (is_large) {
@@ -105,13 +105,13 @@ std::string end_bytes(std::uint64_t entries, std::uint64_t at, std::uint64_t siz
     return fields.bytes();
 }
 
-class Archive final : public ValueArchive {
+class ArchiveWriter final : public ValueArchive {
 public:
-    explicit Archive(const std::filesystem::path& path) : file_(path) {}
+    explicit ArchiveWriter(const std::filesystem::path& path) : file_(path) {}
 
     std::uint64_t add(const NamedValue& value) override {
         const auto elements = value.value.is_tensor() ? value.value.bytes() : Bytes();
-        Entry entry{.name = value.name + ".npy", .at = file_.size()};
+        WrittenEntry entry{.name = value.name + ".npy", .at = file_.size()};
         if (entry.name.size() > std::numeric_limits<std::uint16_t>::max()) {
             throw Error(Fault::unsupported, "an .npz archive holds no name of over 65,535 bytes");
         }
@@ -141,13 +141,13 @@ public:
 
 private:
     GrowingFile file_;
-    std::vector<Entry> entries_;
+    std::vector<WrittenEntry> entries_;
 };
 
 }  // namespace
 
 std::unique_ptr<ValueArchive> create_archive(const std::filesystem::path& path) {
-    return std::make_unique<Archive>(path);
+    return std::make_unique<ArchiveWriter>(path);
 }
 
 }  // namespace trocar::numpy

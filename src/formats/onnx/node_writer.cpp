@@ -26,13 +26,13 @@ Rope verbatim(Bytes bytes) {
 }
 
 template <class T>
-bool holds(const Attribute& attribute) {
+bool holds_type(const Attribute& attribute) {
     return std::holds_alternative<T>(attribute.value);
 }
 
 bool holds_graphs(const Attribute& attribute) {
-    return holds<std::shared_ptr<Graph>>(attribute) ||
-           holds<std::vector<std::shared_ptr<Graph>>>(attribute);
+    return holds_type<std::shared_ptr<Graph>>(attribute) ||
+           holds_type<std::vector<std::shared_ptr<Graph>>>(attribute);
 }
 
 bool moves_constants(const Attribute& attribute, const Placements& places) {

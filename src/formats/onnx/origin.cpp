@@ -28,7 +28,7 @@ std::string join(const std::vector<std::string_view>& path) {
     return text;
 }
 
-std::string_view property(const std::vector<Property>& metadata, std::string_view key) {
+std::string_view value_of(const std::vector<Property>& metadata, std::string_view key) {
     for (const auto& entry : metadata) {
         if (entry.key == key) {
             return entry.value;
@@ -134,14 +134,14 @@ std::vector<std::string> parse_python_strings(std::string_view text) {
 Origin find_origin(std::string_view name, const std::vector<Property>& metadata) {
     Origin origin;
     origin.module =
-        module_of_scopes(parse_python_strings(property(metadata, "pkg.torch.onnx.name_scopes")));
+        module_of_scopes(parse_python_strings(value_of(metadata, "pkg.torch.onnx.name_scopes")));
     if (origin.module.empty()) {
-        origin.module = module_of_namespace(property(metadata, "namespace"));
+        origin.module = module_of_namespace(value_of(metadata, "namespace"));
     }
     if (origin.module.empty()) {
         origin.module = module_of_name(name);
     }
-    origin.source = property(metadata, "pkg.torch.onnx.stack_trace");
+    origin.source = value_of(metadata, "pkg.torch.onnx.stack_trace");
     return origin;
 }
 

@@ -1,10 +1,9 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
+#include <memory>
 
 #include "formats/pt2/graph_reader.h"
 #include "formats/pt2/types.h"
@@ -25,10 +24,10 @@ constexpr std::string_view optional_tensors[] = {
 // Infinite and undefined numbers are texts: JSON has none.
 std::optional<double> real(const Json& value) {
     if (value.is_number()) {
-        return value.get<double>();
+        return value.number();
     }
     if (value.is_string()) {
-        const auto& text = value.get_ref<const std::string&>();
+        const auto& text = value.string();
         if (text == "Infinity" || text == "-Infinity") {
             const auto infinity = std::numeric_limits<double>::infinity();
             return text.front() == '-' ? -infinity : infinity;
@@ -63,12 +62,12 @@ std::optional<std::vector<T>> all(const Json& list, Read&& read) {
 
 std::optional<std::int64_t> whole(const Json& value) {
     if (value.is_boolean()) {
-        return value.get<bool>() ? 1 : 0;
+        return value.boolean() ? 1 : 0;
     }
-    if (value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX) {
+    if (value.is_natural() && value.uint64() > INT64_MAX) {
         return std::nullopt;
     }
-    return value.is_number_integer() ? std::optional(value.get<std::int64_t>()) : std::nullopt;
+    return value.is_whole() ? std::optional(value.int64()) : std::nullopt;
 }
 
 std::optional<float> narrow(const Json& value) {
@@ -78,7 +77,7 @@ std::optional<float> narrow(const Json& value) {
 }
 
 std::optional<std::string> text(const Json& value) {
-    return value.is_string() ? std::optional(value.get<std::string>()) : std::nullopt;
+    return value.is_string() ? std::optional(value.string()) : std::nullopt;
 }
 
 // An attribute for a plain value; nothing for kinds that are not known or values that do not fit.

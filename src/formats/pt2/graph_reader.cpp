@@ -2,8 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
+#include <algorithm>
 
+#include "formats/keep_unknown.h"
 #include "formats/pt2/origin.h"
 #include "formats/pt2/symbolic.h"
 #include "formats/pt2/types.h"
@@ -65,9 +66,7 @@ GraphReader::GraphReader(const JsonPlace& place, const Json& graph, int depth)
 GraphReader::Value GraphReader::value_of(const std::string& name) const {
     const auto inside = place_.in(fmt::format("'{}'", name));
     const auto find = [&](const char* table) -> const Json* {
-        const auto& values = place_.object(json_, table);
-        const auto found = values.find(name);
-        return found == values.end() ? nullptr : &*found;
+        return place_.object(json_, table).find(name);
     };
     if (const auto* meta = find("tensor_values")) {
         auto read = read_tensor_meta(inside, *meta);

@@ -5,9 +5,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/json.h"
 #include "formats/pt2/writes.h"
 #include "trocar/graph.h"
-#include "util/json_place.h"
 
 namespace trocar::pt2 {
 

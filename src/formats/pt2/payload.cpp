@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 namespace trocar::pt2 {
 
 namespace {
@@ -32,11 +30,11 @@ void Payloads::read_config(const std::string& folder, const std::string& name) {
     const auto place = place_.in(fmt::format("'{}{}'", folder, name));
     const auto bytes = archive_.unpack(*member);
     const auto* text = reinterpret_cast<const char*>(bytes.data());
-    const auto document = Json::parse(text, text + bytes.size(), nullptr, false);
-    if (!document.is_object()) {
+    const auto document = Json::parse({text, bytes.size()});
+    if (!document || !document->is_object()) {
         place.fail("it is no JSON object");
     }
-    for (const auto& [tensor, entry] : place.object(document, "config").items()) {
+    for (const auto& [tensor, entry] : place.object(*document, "config").items()) {
         const auto inside = place.in(fmt::format("'{}'", tensor));
         const auto file = folder + inside.text(entry, "path_name");
         const auto& meta = inside.member(entry, "tensor_meta");

@@ -20,7 +20,7 @@ std::filesystem::path file(const std::string& name) {
     return std::filesystem::path(TROCAR_SOURCE_DIR) / "tests/formats/pt2" / (name + ".pt2");
 }
 
-Model read(const std::string& name) {
+Model read_model(const std::string& name) {
     auto model = read_file(file(name));
     EXPECT_TRUE(model.graph.verify().empty());
     EXPECT_FALSE(model.graph.edited());
@@ -72,7 +72,7 @@ TEST(Pt2, IsFoundByContent) {
 }
 
 TEST(Pt2, TheModelSaysWhereItComesFrom) {
-    const auto model = read("transformer");
+    const auto model = read_model("transformer");
     EXPECT_EQ(model.format, "pt2");
     EXPECT_EQ(model.dialect, "aten");
     EXPECT_EQ(model.producer, "torch");
@@ -84,7 +84,7 @@ TEST(Pt2, TheModelSaysWhereItComesFrom) {
 }
 
 TEST(Pt2, TensorsAreInputsAndTheRestAttributes) {
-    const auto model = read("cnn");
+    const auto model = read_model("cnn");
     const auto& conv = op(model, "conv2d");
     EXPECT_EQ(conv.type, "conv2d");
     EXPECT_EQ(conv.domain, "");
@@ -106,7 +106,7 @@ TEST(Pt2, TensorsAreInputsAndTheRestAttributes) {
 }
 
 TEST(Pt2, ListsOfTensorsAreFlat) {
-    const auto model = read("cnn");
+    const auto model = read_model("cnn");
     const auto& cat = op(model, "cat");
     EXPECT_THAT(texts(cat, "inputs"), ElementsAre("tensors[0]", "tensors[1]"));
     const auto& split = op(model, "split_with_sizes");
@@ -116,7 +116,7 @@ TEST(Pt2, ListsOfTensorsAreFlat) {
 }
 
 TEST(Pt2, ConstantsAreViewsUnderTheirNamesInTheModule) {
-    const auto model = read("cnn");
+    const auto model = read_model("cnn");
     const auto& weight = tensor(model, "stem.0.weight");
     EXPECT_EQ(metadata(weight.metadata, "kind"), "parameter");
     EXPECT_EQ(weight.constant->shape(), (Shape{8, 3, 3, 3}));
@@ -132,7 +132,7 @@ TEST(Pt2, ConstantsAreViewsUnderTheirNamesInTheModule) {
 }
 
 TEST(Pt2, ElementsAreInOrderWhateverTheStrides) {
-    const auto model = read("odd");
+    const auto model = read_model("odd");
     EXPECT_THAT(floats(model, "column"), ElementsAre(2, 8, 14, 20));
     EXPECT_EQ(tensor(model, "part").constant->shape(), (Shape{2, 6}));
     EXPECT_EQ(floats(model, "part").front(), 6);
@@ -143,12 +143,12 @@ TEST(Pt2, ElementsAreInOrderWhateverTheStrides) {
     EXPECT_EQ(tensor(model, "tiny").constant->dtype(), DType::f8e4m3fn);
     EXPECT_EQ(tensor(model, "turns").constant->dtype(), DType::c64);
     EXPECT_EQ(tensor(model, "nothing").constant->element_count(), 0u);
-    const auto cnn = read("cnn");
+    const auto cnn = read_model("cnn");
     EXPECT_EQ(tensor(cnn, "left.weight").constant->shape(), (Shape{4, 8, 1, 1}));
 }
 
 TEST(Pt2, TiedParametersAreOneTensor) {
-    const auto model = read("transformer");
+    const auto model = read_model("transformer");
     const auto& table = tensor(model, "embed.weight");
     EXPECT_EQ(metadata(table.metadata, "also named"), "head.weight");
     EXPECT_EQ(table.uses.size(), 2u);
@@ -156,7 +156,7 @@ TEST(Pt2, TiedParametersAreOneTensor) {
 }
 
 TEST(Pt2, SizesThatAreNotKnownAreInputs) {
-    const auto model = read("transformer");
+    const auto model = read_model("transformer");
     EXPECT_EQ(type_text(tensor(model, "tokens").type), "i64[s52,6]");
     const auto& size = op(model, "sym_size_int_1");
     EXPECT_EQ(size.type, "sym_size");
@@ -175,7 +175,7 @@ TEST(Pt2, SizesThatAreNotKnownAreInputs) {
 }
 
 TEST(Pt2, BranchesAreGraphsWithInputsOfTheirOwn) {
-    const auto model = read("branches");
+    const auto model = read_model("branches");
     const auto& cond = op(model, "cond");
     EXPECT_EQ(cond.domain, "higher_order");
     ASSERT_EQ(cond.subgraphs().size(), 2u);
@@ -189,7 +189,7 @@ TEST(Pt2, BranchesAreGraphsWithInputsOfTheirOwn) {
 }
 
 TEST(Pt2, OutputsThatWriteBackSayWhat) {
-    const auto model = read("state");
+    const auto model = read_model("state");
     std::vector<std::string> updates;
     for (const auto id : model.graph.outputs()) {
         updates.push_back(metadata(model.graph.tensor(id).metadata, "updates"));
@@ -202,7 +202,7 @@ TEST(Pt2, OutputsThatWriteBackSayWhat) {
 }
 
 TEST(Pt2, RareArgumentsAreKept) {
-    const auto model = read("odd");
+    const auto model = read_model("odd");
     const auto& index = op(model, "index_1");
     EXPECT_THAT(texts(index, "inputs"), ElementsAre("self", "indices[0]", "indices[1]"));
     EXPECT_EQ(index.inputs[1], TensorId::none);

@@ -1,14 +1,14 @@
 #include "formats/pt2/reader.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <nlohmann/json.hpp>
 #include <set>
 
+#include "formats/keep_unknown.h"
 #include "formats/pt2/signature.h"
 #include "formats/pt2/symbolic.h"
 #include "util/mapped_file.h"
+#include "util/text.h"
 
 namespace trocar::pt2 {
 
@@ -34,10 +34,11 @@ public:
         check_layout();
         choose_model();
         const auto text = archive_.text(fmt::format("{}models/{}.json", root_, chosen_));
-        const auto program = Json::parse(text, nullptr, false);
-        if (!program.is_object()) {
+        const auto parsed = Json::parse(text);
+        if (!parsed || !parsed->is_object()) {
             place_.fail(fmt::format("'models/{}.json' is no JSON object", chosen_));
         }
+        const auto& program = *parsed;
         check_version(program);
         Payloads payloads(archive_, root_, owner_, place_);
         payloads.read_config("data/weights/", fmt::format("{}_weights_config.json", chosen_));
@@ -159,7 +160,7 @@ private:
         const auto& graph_module = place_.object(program, "graph_module");
         keep_unknown(graph_module, {"graph", "signature"}, model.metadata);
         if (!others_.empty()) {
-            model.metadata.push_back({"other models", fmt::format("{}", fmt::join(others_, ", "))});
+            model.metadata.push_back({"other models", fmt::format("{}", join(others_, ", "))});
         }
         const auto samples = fmt::format("data/sample_inputs/{}.pt", chosen_);
         if (const auto* member = archive_.find(root_ + samples);

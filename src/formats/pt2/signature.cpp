@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "trocar/error.h"
 
 namespace trocar::pt2 {

@@ -10,7 +10,7 @@ namespace trocar::pt2 {
 
 namespace {
 
-constexpr int deepest = 64;
+constexpr int deepest_expression = 64;
 
 // How tightly a text holds together, loosest first.
 enum class Binding { sum, product, power, whole };
@@ -63,7 +63,7 @@ private:
 
     std::optional<Text> call(int depth) {
         const auto name = word();
-        if (name.empty() || depth > deepest || !take('(')) {
+        if (name.empty() || depth > deepest_expression || !take('(')) {
             return std::nullopt;
         }
         if (name == "Symbol" || name == "Dummy") {

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <nlohmann/json.hpp>
 
+#include "formats/keep_unknown.h"
 #include "formats/pt2/symbolic.h"
 
 namespace trocar::pt2 {
@@ -126,7 +126,7 @@ Dim read_dim(const JsonPlace& place, const Json& sym_int) {
 TensorMeta read_tensor_meta(const JsonPlace& place, const Json& meta) {
     TensorMeta result;
     const auto& layout = place.member(meta, "layout");
-    const bool dense = !layout.is_number_integer() || layout.get<std::int64_t>() == strided;
+    const bool dense = !layout.is_whole() || layout.int64() == strided;
     result.type.kind = dense ? Type::Kind::tensor : Type::Kind::sparse_tensor;
     result.type.dtype = dtype_of(place.integer(place.member(meta, "dtype"), "a tensor's dtype"));
     auto& sizes = result.type.dims.emplace();
@@ -148,12 +148,13 @@ TensorMeta read_tensor_meta(const JsonPlace& place, const Json& meta) {
 
     auto& metadata = result.metadata;
     if (!dense) {
-        metadata.push_back({"layout", layout_name(layout.get<std::int64_t>())});
+        metadata.push_back({"layout", layout_name(layout.int64())});
     }
     if (!result.strides.empty() && !contiguous(sizes, result.strides)) {
         std::string text;
         for (const auto& stride : result.strides) {
-            text += (text.empty() ? "" : ",") + dim_text(stride);
+            text += text.empty() ? "" : ",";
+            text += dim_text(stride);
         }
         metadata.push_back({"strides", text});
     }

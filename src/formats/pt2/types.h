@@ -4,8 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "base/json.h"
+#include "trocar/graph.h"
 #include "trocar/tensor.h"
-#include "util/json_place.h"
 
 namespace trocar::pt2 {
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <unordered_set>
 
 namespace trocar::pt2 {
@@ -19,7 +18,7 @@ void note_names(const Json& json, std::size_t number, LastRead& last_read, int d
     if (json.is_object()) {
         for (const auto& [key, value] : json.items()) {
             if ((key == "name" || key == "as_name") && value.is_string()) {
-                last_read[value.get<std::string>()] = number;
+                last_read[value.string()] = number;
             } else {
                 note_names(value, number, last_read, depth + 1);
             }
@@ -31,22 +30,17 @@ void note_names(const Json& json, std::size_t number, LastRead& last_read, int d
     }
 }
 
-const Json* member(const Json& json, const char* name) {
-    const auto found = json.is_object() ? json.find(name) : json.end();
-    return found == json.end() ? nullptr : &*found;
-}
-
 }  // namespace
 
 Writes::Writes(const Json& graph) {
-    if (const auto* nodes = member(graph, "nodes"); nodes != nullptr && nodes->is_array()) {
+    if (const auto* nodes = graph.find("nodes"); nodes != nullptr && nodes->is_array()) {
         for (std::size_t i = 0; i < nodes->size(); ++i) {
-            if (const auto* inputs = member((*nodes)[i], "inputs")) {
+            if (const auto* inputs = (*nodes)[i].find("inputs")) {
                 note_names(*inputs, i, last_read_, 0);
             }
         }
     }
-    if (const auto* outputs = member(graph, "outputs")) {
+    if (const auto* outputs = graph.find("outputs")) {
         note_names(*outputs, std::numeric_limits<std::size_t>::max(), last_read_, 0);
     }
 }

@@ -5,8 +5,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/json.h"
 #include "trocar/graph.h"
-#include "util/json_place.h"
 
 namespace trocar::pt2 {
 

@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 namespace trocar::pt2 {
 namespace {
 
@@ -16,13 +14,19 @@ Json program(const std::vector<std::vector<std::string>>& reads,
     const auto arguments = [](const std::vector<std::string>& names) {
         auto list = Json::array();
         for (const auto& name : names) {
-            list.push_back({{"arg", {{"as_tensor", {{"name", name}}}}}});
+            Json argument;
+            argument["arg"]["as_tensor"]["name"] = name;
+            list.push_back(std::move(argument));
         }
         return list;
     };
-    Json graph = {{"nodes", Json::array()}, {"outputs", arguments(outputs)}};
+    Json graph;
+    graph["nodes"] = Json::array();
+    graph["outputs"] = arguments(outputs);
     for (const auto& names : reads) {
-        graph["nodes"].push_back({{"inputs", arguments(names)}});
+        Json node;
+        node["inputs"] = arguments(names);
+        graph["nodes"].push_back(std::move(node));
     }
     return graph;
 }

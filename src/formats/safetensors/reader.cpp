@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <nlohmann/json.hpp>
+#include <memory>
 
+#include "base/json.h"
 #include "formats/safetensors/safetensors.h"
 #include "trocar/error.h"
 #include "util/mapped_file.h"
@@ -11,8 +12,6 @@
 namespace trocar::safetensors {
 
 namespace {
-
-using Json = nlohmann::json;
 
 // As the reference implementation has it.
 constexpr std::uint64_t longest_header = 100'000'000;
@@ -50,26 +49,26 @@ private:
                              bytes.size()));
         }
         const auto* text = reinterpret_cast<const char*>(bytes.data()) + sizeof(length);
-        auto header = Json::parse(text, text + length, nullptr, false);
-        if (!header.is_object()) {
+        auto header = Json::parse({text, length});
+        if (!header || !header->is_object()) {
             fail("the header is no JSON object");
         }
         data_ = bytes.subspan(sizeof(length) + length);
-        return header;
+        return *std::move(header);
     }
 
     template <class T>
     std::vector<T> numbers(const std::string& name, const Json& entry, const char* key) const {
         std::vector<T> found;
-        const auto at = entry.find(key);
-        if (at == entry.end() || !at->is_array()) {
+        const auto* at = entry.find(key);
+        if (at == nullptr || !at->is_array()) {
             fail(fmt::format("'{}' has no {}", name, key));
         }
         for (const auto& number : *at) {
-            if (!number.is_number_unsigned() || number.get<std::uint64_t>() > INT64_MAX) {
+            if (!number.is_natural() || number.uint64() > INT64_MAX) {
                 fail(fmt::format("'{}': {} holds what is no size", name, key));
             }
-            found.push_back(number.get<T>());
+            found.push_back(static_cast<T>(number.uint64()));
         }
         return found;
     }
@@ -78,13 +77,13 @@ private:
         if (!entry.is_object()) {
             fail(fmt::format("'{}' is not described by a JSON object", name));
         }
-        const auto type = entry.value("dtype", Json());
+        const auto* type = entry.find("dtype");
         const auto dtype =
-            type.is_string() ? type_of_name(type.get_ref<const std::string&>()) : std::nullopt;
+            type != nullptr && type->is_string() ? type_of_name(type->string()) : std::nullopt;
         if (!dtype) {
             throw Error(Fault::unsupported,
                         fmt::format("{}: '{}' is of the type {}, which is not read", where_, name,
-                                    type.dump()));
+                                    type == nullptr ? "null" : type->dump()));
         }
         const auto shape = numbers<std::int64_t>(name, entry, "shape");
         const auto range = numbers<std::uint64_t>(name, entry, "data_offsets");

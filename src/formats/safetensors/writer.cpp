@@ -1,13 +1,14 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+#include <memory>
 
+#include "base/json.h"
 #include "formats/safetensors/safetensors.h"
 #include "trocar/error.h"
 #include "util/files.h"
 #include "util/growing_file.h"
+#include "util/text.h"
 
 namespace trocar::safetensors {
 
@@ -19,14 +20,10 @@ constexpr std::size_t alignment = 64;
 // 2,000 tensors.
 constexpr std::size_t archive_header = (std::size_t{1} << 18) - 8;
 
-std::string in_quotes(std::string_view text) {
-    return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
 std::string entry_text(std::string_view name, const Value& value, std::uint64_t first) {
     return fmt::format("{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}",
-                       in_quotes(name), type_name(value.dtype()), fmt::join(value.shape(), ","),
-                       first, first + value.bytes().size());
+                       json_quoted(name), type_name(value.dtype()), join(value.shape(), ","), first,
+                       first + value.bytes().size());
 }
 
 std::string length_text(std::uint64_t length) {
@@ -55,7 +52,7 @@ public:
 
     bool full(std::string_view name) const override {
         constexpr std::size_t longest_rest = 1024;  // type, shape and offsets
-        return header_.size() + in_quotes(name).size() + longest_rest > archive_header;
+        return header_.size() + json_quoted(name).size() + longest_rest > archive_header;
     }
 
     std::uint64_t add(const NamedValue& value) override {

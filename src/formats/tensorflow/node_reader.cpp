@@ -1,7 +1,6 @@
 #include "formats/tensorflow/node_reader.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <bit>
@@ -9,6 +8,7 @@
 #include "formats/tensorflow/result_types.h"
 #include "formats/tensorflow/schema.h"
 #include "trocar/error.h"
+#include "util/text.h"
 
 namespace trocar::tensorflow {
 
@@ -25,7 +25,7 @@ std::vector<std::int64_t> sizes(const File& file, Bytes message) {
 }
 
 std::string shape_words(const File& file, Bytes message) {
-    return read_shape(file, message) ? fmt::format("{}", fmt::join(sizes(file, message), ","))
+    return read_shape(file, message) ? fmt::format("{}", join(sizes(file, message), ","))
                                      : "unknown";
 }
 
@@ -204,7 +204,7 @@ Node read_node(const FilePtr& file, Bytes message, int depth) {
     std::sort(node.spec.attributes.begin(), node.spec.attributes.end(),
               [](const Attribute& a, const Attribute& b) { return a.name < b.name; });
     if (!node.controls.empty()) {
-        node.spec.metadata.push_back({"after", fmt::format("{}", fmt::join(node.controls, " "))});
+        node.spec.metadata.push_back({"after", fmt::format("{}", join(node.controls, " "))});
     }
     return node;
 }

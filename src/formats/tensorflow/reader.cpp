@@ -1,7 +1,6 @@
 #include "formats/tensorflow/reader.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <optional>
@@ -11,6 +10,7 @@
 #include "formats/tensorflow/schema.h"
 #include "formats/tensorflow/variables.h"
 #include "trocar/error.h"
+#include "util/text.h"
 
 namespace trocar::tensorflow {
 
@@ -168,7 +168,7 @@ private:
                     break;
             }
         }
-        model.metadata.push_back({"tags", fmt::format("{}", fmt::join(tags_of(message), " "))});
+        model.metadata.push_back({"tags", fmt::format("{}", join(tags_of(message), " "))});
         if (!path_.empty()) {
             variables_ = Variables(path_.parent_path(), *file_, objects);
             model.external_bytes = variables_.bytes();

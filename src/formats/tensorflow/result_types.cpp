@@ -43,39 +43,39 @@ constexpr std::array fixed{
 };
 
 // Attributes that name the element type of a result, where it is not the first of `usual`.
-struct Named {
+struct NamedType {
     std::string_view type;
     std::size_t slot;
     std::string_view attribute;
     DType otherwise;
 };
 constexpr std::array named{
-    Named{"ArgMax", 0, "output_type", DType::i64},
-    Named{"ArgMin", 0, "output_type", DType::i64},
-    Named{"Complex", 0, "Tout", DType::c64},
-    Named{"ComplexAbs", 0, "Tout", DType::f32},
-    Named{"FusedBatchNormV2", 0, "T", DType::undefined},
-    Named{"FusedBatchNormV2", every, "U", DType::undefined},
-    Named{"FusedBatchNormV3", 0, "T", DType::undefined},
-    Named{"FusedBatchNormV3", every, "U", DType::undefined},
-    Named{"Gather", 0, "Tparams", DType::undefined},
-    Named{"GatherNd", 0, "Tparams", DType::undefined},
-    Named{"GatherV2", 0, "Tparams", DType::undefined},
-    Named{"IRFFT", 0, "Treal", DType::f32},
-    Named{"Imag", 0, "Tout", DType::f32},
-    Named{"IRFFT2D", 0, "Treal", DType::f32},
-    Named{"LookupTableFindV2", 0, "Tout", DType::undefined},
-    Named{"MaxPoolWithArgmax", 1, "Targmax", DType::i64},
-    Named{"RFFT", 0, "Tcomplex", DType::c64},
-    Named{"RFFT2D", 0, "Tcomplex", DType::c64},
-    Named{"Range", 0, "Tidx", DType::i32},
-    Named{"Real", 0, "Tout", DType::f32},
-    Named{"Shape", every, "out_type", DType::i32},
-    Named{"ShapeN", every, "out_type", DType::i32},
-    Named{"Size", 0, "out_type", DType::i32},
-    Named{"TopKV2", 1, "index_type", DType::i32},
-    Named{"Unique", 1, "out_idx", DType::i32},
-    Named{"UniqueV2", 1, "out_idx", DType::i32},
+    NamedType{"ArgMax", 0, "output_type", DType::i64},
+    NamedType{"ArgMin", 0, "output_type", DType::i64},
+    NamedType{"Complex", 0, "Tout", DType::c64},
+    NamedType{"ComplexAbs", 0, "Tout", DType::f32},
+    NamedType{"FusedBatchNormV2", 0, "T", DType::undefined},
+    NamedType{"FusedBatchNormV2", every, "U", DType::undefined},
+    NamedType{"FusedBatchNormV3", 0, "T", DType::undefined},
+    NamedType{"FusedBatchNormV3", every, "U", DType::undefined},
+    NamedType{"Gather", 0, "Tparams", DType::undefined},
+    NamedType{"GatherNd", 0, "Tparams", DType::undefined},
+    NamedType{"GatherV2", 0, "Tparams", DType::undefined},
+    NamedType{"IRFFT", 0, "Treal", DType::f32},
+    NamedType{"Imag", 0, "Tout", DType::f32},
+    NamedType{"IRFFT2D", 0, "Treal", DType::f32},
+    NamedType{"LookupTableFindV2", 0, "Tout", DType::undefined},
+    NamedType{"MaxPoolWithArgmax", 1, "Targmax", DType::i64},
+    NamedType{"RFFT", 0, "Tcomplex", DType::c64},
+    NamedType{"RFFT2D", 0, "Tcomplex", DType::c64},
+    NamedType{"Range", 0, "Tidx", DType::i32},
+    NamedType{"Real", 0, "Tout", DType::f32},
+    NamedType{"Shape", every, "out_type", DType::i32},
+    NamedType{"ShapeN", every, "out_type", DType::i32},
+    NamedType{"Size", 0, "out_type", DType::i32},
+    NamedType{"TopKV2", 1, "index_type", DType::i32},
+    NamedType{"Unique", 1, "out_idx", DType::i32},
+    NamedType{"UniqueV2", 1, "out_idx", DType::i32},
 };
 
 const Attribute::Value* find(const OpSpec& spec, std::string_view name) {

@@ -18,9 +18,9 @@ constexpr std::size_t trailer_size = 5;  // how the block is packed, and a check
 constexpr std::size_t largest_block = std::size_t{64} << 20;
 constexpr std::size_t expansion = 100;
 
-class Reader {
+class BlockReader {
 public:
-    Reader(Bytes file, const std::string& where)
+    BlockReader(Bytes file, const std::string& where)
         : file_(file),
           where_(where),
           budget_((std::size_t{16} << 20) + expansion * std::min(file.size(), largest_block)) {}
@@ -137,7 +137,7 @@ private:
 }  // namespace
 
 std::map<std::string, std::string> read_table(Bytes file, const std::string& where) {
-    return Reader(file, where).read();
+    return BlockReader(file, where).read();
 }
 
 }  // namespace trocar::tensorflow

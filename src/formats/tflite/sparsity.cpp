@@ -1,12 +1,12 @@
 #include "formats/tflite/sparsity.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstring>
 
 #include "trocar/error.h"
+#include "util/text.h"
 
 namespace trocar::tflite {
 
@@ -165,9 +165,9 @@ std::string SparseForm::text() const {
     const auto dense = byte_size(dtype_, element_count(shape_));
     const auto share =
         dense == 0 ? 0.0 : 100.0 * static_cast<double>(values_.size()) / static_cast<double>(dense);
-    return fmt::format(
-        "sparse{}, {:.3g} % of the elements stored",
-        blocks.empty() ? "" : fmt::format(" in blocks of {}", fmt::join(blocks, "x")), share);
+    return fmt::format("sparse{}, {:.3g} % of the elements stored",
+                       blocks.empty() ? "" : fmt::format(" in blocks of {}", join(blocks, "x")),
+                       share);
 }
 
 std::vector<std::byte> SparseForm::decode() const {

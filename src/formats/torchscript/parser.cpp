@@ -11,7 +11,7 @@ namespace trocar::torchscript {
 
 namespace {
 
-constexpr int deepest = 100;
+constexpr int deepest_nesting = 100;
 constexpr int longest_chain = 200;  // of attributes, calls and places: a.b(c)[d]
 
 using Kind = Expression::Kind;
@@ -279,7 +279,7 @@ private:
     }
 
     Child expression() {
-        if (++depth_ > deepest) {
+        if (++depth_ > deepest_nesting) {
             fail("an expression is nested too deeply");
         }
         auto made = chain();

@@ -11,7 +11,7 @@ namespace trocar::torchscript {
 
 namespace {
 
-using Kind = Pickled::Kind;
+using PickledKind = Pickled::Kind;
 
 constexpr std::size_t most_values = std::size_t{1} << 22;
 constexpr std::size_t most_copied = std::size_t{64} << 20;  // bytes
@@ -47,7 +47,7 @@ constexpr StorageType storage_types[] = {
 
 const Pickled* Pickled::attribute(std::string_view name) const {
     for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
-        if (items[i]->kind == Kind::text && items[i]->text == name) {
+        if (items[i]->kind == PickledKind::text && items[i]->text == name) {
             return items[i + 1];
         }
     }
@@ -123,7 +123,7 @@ private:
         }
     }
 
-    Pickled* make(Kind kind) {
+    Pickled* make(PickledKind kind) {
         if (pickle_.all_.size() >= most_values) {
             fail("it makes too many values");
         }
@@ -137,13 +137,13 @@ private:
         }
         stack_.push_back(value);
     }
-    void push_integer(std::int64_t value, Kind kind = Kind::integer) {
+    void push_integer(std::int64_t value, PickledKind kind = PickledKind::integer) {
         auto* made = make(kind);
         made->integer = value;
         push(made);
     }
     void push_text(std::string text) {
-        auto* made = make(Kind::text);
+        auto* made = make(PickledKind::text);
         made->text = std::move(text);
         push(made);
     }
@@ -176,16 +176,16 @@ private:
         return items;
     }
     void push_tuple(std::size_t count) {
-        auto* made = make(Kind::tuple);
+        auto* made = make(PickledKind::tuple);
         made->items.resize(count);
         for (std::size_t i = count; i-- > 0;) {
             made->items[i] = pop();
         }
         push(made);
     }
-    void add_items(std::vector<const Pickled*> items, Kind kind) {
+    void add_items(std::vector<const Pickled*> items, PickledKind kind) {
         auto* target = top();
-        if (target->kind != kind || (kind == Kind::dict && items.size() % 2 != 0)) {
+        if (target->kind != kind || (kind == PickledKind::dict && items.size() % 2 != 0)) {
             fail("items are added to what is no list or dictionary of them");
         }
         target->items.insert(target->items.end(), items.begin(), items.end());
@@ -202,11 +202,11 @@ private:
                 push(nullptr);
                 return;
             case 'N':
-                push(make(Kind::none));
+                push(make(PickledKind::none));
                 return;
             case 0x88:
             case 0x89:
-                push_integer(code == 0x88 ? 1 : 0, Kind::truth);
+                push_integer(code == 0x88 ? 1 : 0, PickledKind::truth);
                 return;
             case 'J':
                 push_integer(static_cast<std::int32_t>(number(4)));
@@ -221,7 +221,7 @@ private:
                 push_long();
                 return;
             case 'G': {
-                auto* made = make(Kind::real);
+                auto* made = make(PickledKind::real);
                 std::uint64_t bits = 0;
                 for (const auto one : take(8)) {
                     bits = bits << 8 | static_cast<std::uint64_t>(one);
@@ -258,7 +258,7 @@ private:
     void collect(unsigned char code) {
         switch (code) {
             case ')':
-                push(make(Kind::tuple));
+                push(make(PickledKind::tuple));
                 return;
             case 0x85:
             case 0x86:
@@ -267,36 +267,36 @@ private:
                 return;
             case 't': {
                 auto items = pop_marked();
-                auto* made = make(Kind::tuple);
+                auto* made = make(PickledKind::tuple);
                 made->items = std::move(items);
                 push(made);
                 return;
             }
             case ']':
-                push(make(Kind::list));
+                push(make(PickledKind::list));
                 return;
             case 'a': {
                 const auto* item = pop();
-                add_items({item}, Kind::list);
+                add_items({item}, PickledKind::list);
                 return;
             }
             case 'e': {
                 auto items = pop_marked();
-                add_items(std::move(items), Kind::list);
+                add_items(std::move(items), PickledKind::list);
                 return;
             }
             case '}':
-                push(make(Kind::dict));
+                push(make(PickledKind::dict));
                 return;
             case 's': {
                 const auto* value = pop();
                 const auto* key = pop();
-                add_items({key, value}, Kind::dict);
+                add_items({key, value}, PickledKind::dict);
                 return;
             }
             case 'u': {
                 auto items = pop_marked();
-                add_items(std::move(items), Kind::dict);
+                add_items(std::move(items), PickledKind::dict);
                 return;
             }
             case 'q':
@@ -326,7 +326,7 @@ private:
     void call(unsigned char code) {
         switch (code) {
             case 'c': {
-                auto* made = make(Kind::global);
+                auto* made = make(PickledKind::global);
                 const auto module = line();
                 made->text = fmt::format("{}.{}", module, line());
                 push(made);
@@ -335,7 +335,8 @@ private:
             case 'R': {
                 const auto* arguments = pop();
                 const auto* function = pop();
-                if (arguments->kind != Kind::tuple || function->kind != Kind::global) {
+                if (arguments->kind != PickledKind::tuple ||
+                    function->kind != PickledKind::global) {
                     fail("a call is broken");
                 }
                 push(called(function->text, arguments->items));
@@ -344,11 +345,11 @@ private:
             case 0x81: {
                 pop();
                 const auto* of = pop();
-                if (of->kind != Kind::global || !of->text.starts_with("__torch__.")) {
+                if (of->kind != PickledKind::global || !of->text.starts_with("__torch__.")) {
                     refuse(fmt::format("it makes an object of {}",
-                                       of->kind == Kind::global ? of->text : "no class"));
+                                       of->kind == PickledKind::global ? of->text : "no class"));
                 }
-                auto* made = make(Kind::object);
+                auto* made = make(PickledKind::object);
                 made->text = copied(of->text);
                 push(made);
                 return;
@@ -356,13 +357,13 @@ private:
             case 'b': {
                 const auto* state = pop();
                 auto* object = top();
-                if (object->kind != Kind::object || !object->items.empty()) {
+                if (object->kind != PickledKind::object || !object->items.empty()) {
                     refuse("it sets the state of what is no new object");
                 }
-                if (state->kind == Kind::dict) {
+                if (state->kind == PickledKind::dict) {
                     object->items = copied(state->items);
                 } else {
-                    object->kind = Kind::state;
+                    object->kind = PickledKind::state;
                     object->items = {state};
                 }
                 return;
@@ -376,7 +377,7 @@ private:
     }
 
     const Pickled& argument(const std::vector<const Pickled*>& items, std::size_t place,
-                            Kind kind) const {
+                            PickledKind kind) const {
         if (place >= items.size() || items[place]->kind != kind) {
             fail("an argument of a call is missing or of another kind");
         }
@@ -385,11 +386,12 @@ private:
 
     // ("storage", type, name, device, number of elements)
     Pickled* storage(const Pickled* id) {
-        if (id->kind != Kind::tuple || argument(id->items, 0, Kind::text).text != "storage") {
+        if (id->kind != PickledKind::tuple ||
+            argument(id->items, 0, PickledKind::text).text != "storage") {
             refuse("it refers to something outside that is no storage of a tensor");
         }
-        const auto& type = argument(id->items, 1, Kind::global).text;
-        auto* made = make(Kind::storage);
+        const auto& type = argument(id->items, 1, PickledKind::global).text;
+        auto* made = make(PickledKind::storage);
         made->tensor = std::make_shared<PickledTensor>();
         const auto name = type.substr(type.rfind('.') + 1);
         for (const auto& known : storage_types) {
@@ -400,8 +402,8 @@ private:
         if (made->tensor->where.dtype == DType::undefined) {
             refuse(fmt::format("a tensor is stored as {}", type));
         }
-        made->tensor->storage = copied(argument(id->items, 2, Kind::text).text);
-        made->tensor->device = copied(argument(id->items, 3, Kind::text).text);
+        made->tensor->storage = copied(argument(id->items, 2, PickledKind::text).text);
+        made->tensor->device = copied(argument(id->items, 3, PickledKind::text).text);
         return made;
     }
 
@@ -409,37 +411,38 @@ private:
         copied(tuple.items);
         std::vector<std::int64_t> all;
         for (std::size_t i = 0; i < tuple.items.size(); ++i) {
-            all.push_back(argument(tuple.items, i, Kind::integer).integer);
+            all.push_back(argument(tuple.items, i, PickledKind::integer).integer);
         }
         return all;
     }
 
     Pickled* rebuilt(const std::vector<const Pickled*>& items, bool quantized) {
-        auto* made = make(Kind::tensor);
-        made->tensor = std::make_shared<PickledTensor>(*argument(items, 0, Kind::storage).tensor);
+        auto* made = make(PickledKind::tensor);
+        made->tensor =
+            std::make_shared<PickledTensor>(*argument(items, 0, PickledKind::storage).tensor);
         copied(made->tensor->storage);
         copied(made->tensor->device);
-        made->tensor->where.offset = argument(items, 1, Kind::integer).integer;
-        made->tensor->where.shape = integers(argument(items, 2, Kind::tuple));
-        made->tensor->where.strides = integers(argument(items, 3, Kind::tuple));
+        made->tensor->where.offset = argument(items, 1, PickledKind::integer).integer;
+        made->tensor->where.shape = integers(argument(items, 2, PickledKind::tuple));
+        made->tensor->where.strides = integers(argument(items, 3, PickledKind::tuple));
         if (made->tensor->where.shape.size() != made->tensor->where.strides.size()) {
             fail("a tensor has more sizes than strides, or fewer");
         }
         if (!quantized) {
             made->tensor->requires_grad =
-                items.size() > 4 && items[4]->kind == Kind::truth && items[4]->integer != 0;
+                items.size() > 4 && items[4]->kind == PickledKind::truth && items[4]->integer != 0;
             return made;
         }
-        const auto& how = argument(items, 4, Kind::tuple).items;
-        const auto& scheme = argument(how, 0, Kind::global).text;
+        const auto& how = argument(items, 4, PickledKind::tuple).items;
+        const auto& scheme = argument(how, 0, PickledKind::global).text;
         made->tensor->quantized = true;
         if (scheme == "torch.per_tensor_affine") {
-            made->tensor->scale = argument(how, 1, Kind::real).real;
-            made->tensor->zero_point = argument(how, 2, Kind::integer).integer;
+            made->tensor->scale = argument(how, 1, PickledKind::real).real;
+            made->tensor->zero_point = argument(how, 2, PickledKind::integer).integer;
         } else if (scheme == "torch.per_channel_affine") {
-            made->tensor->scales = &argument(how, 1, Kind::tensor);
-            made->tensor->zero_points = &argument(how, 2, Kind::tensor);
-            made->tensor->axis = argument(how, 3, Kind::integer).integer;
+            made->tensor->scales = &argument(how, 1, PickledKind::tensor);
+            made->tensor->zero_points = &argument(how, 2, PickledKind::tensor);
+            made->tensor->axis = argument(how, 3, PickledKind::integer).integer;
         } else {
             refuse(fmt::format("a tensor is quantised by {}", scheme));
         }
@@ -454,12 +457,12 @@ private:
             return rebuilt(items, true);
         }
         if (function == "collections.OrderedDict") {
-            return make(Kind::dict);
+            return make(PickledKind::dict);
         }
         constexpr std::string_view build = "torch.jit._pickle.build_";
         if (function.starts_with(build) && function.ends_with("list")) {
-            auto* made = make(Kind::list);
-            made->items = copied(argument(items, 0, Kind::list).items);
+            auto* made = make(PickledKind::list);
+            made->items = copied(argument(items, 0, PickledKind::list).items);
             made->text = function.substr(build.size(), function.size() - build.size() - 4);
             copied(made->text);
             return made;
@@ -472,22 +475,22 @@ private:
             copied(items[0]->items);
             copied(items[0]->text);
             *made = *items[0];
-            made->text = copied(argument(items, 1, Kind::text).text);
+            made->text = copied(argument(items, 1, PickledKind::text).text);
             return made;
         }
         if (function == "torch.device") {
-            auto* made = make(Kind::device);
-            made->text = copied(argument(items, 0, Kind::text).text);
+            auto* made = make(PickledKind::device);
+            made->text = copied(argument(items, 0, PickledKind::text).text);
             return made;
         }
         if (function == "builtins.complex" || function == "__builtin__.complex") {
-            auto* made = make(Kind::complex);
-            made->real = argument(items, 0, Kind::real).real;
-            made->imaginary = argument(items, 1, Kind::real).real;
+            auto* made = make(PickledKind::complex);
+            made->real = argument(items, 0, PickledKind::real).real;
+            made->imaginary = argument(items, 1, PickledKind::real).real;
             return made;
         }
         if (function.starts_with("__torch__.")) {  // a named tuple, or a value of an enumeration
-            auto* made = make(Kind::tuple);
+            auto* made = make(PickledKind::tuple);
             made->items = copied(items);
             made->text = copied(function);
             return made;

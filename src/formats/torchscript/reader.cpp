@@ -1,7 +1,6 @@
 #include "formats/torchscript/reader.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -12,6 +11,7 @@
 #include "trocar/error.h"
 #include "util/aten_types.h"
 #include "util/mapped_file.h"
+#include "util/text.h"
 #include "util/zip_archive.h"
 
 namespace trocar::torchscript {
@@ -167,7 +167,7 @@ private:
                 }
             }
             if (!others.empty()) {
-                add("other methods", fmt::format("{}", fmt::join(others, ", ")));
+                add("other methods", fmt::format("{}", join(others, ", ")));
             }
         }
         for (const auto& member : archive_.members()) {

@@ -26,12 +26,12 @@ struct Field {
     std::string operator()(double value) const { return exact(value); }
     std::string operator()(const std::string& value) const { return field(value); }
     std::string operator()(const std::vector<std::string>& values) const {
-        return field(fmt::format("{}", fmt::join(values, "; ")));
+        return field(fmt::format("{}", join(values, "; ")));
     }
 };
 
 std::string line(const std::vector<std::string>& fields) {
-    return fmt::format("{}\n", fmt::join(fields, ","));
+    return fmt::format("{}\n", join(fields, ","));
 }
 
 std::string write_table(const Table& table) {

@@ -3,20 +3,14 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "trocar/version.h"
 #include "util/report_blocks.h"
 
 namespace trocar {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-std::string dump(const Json& value) {
-    return value.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
 
 // Adds the cell under its key. What JSON cannot hold is null, with the reason beside it.
 void add(Json& object, const std::string& key, const Cell& cell) {
@@ -39,7 +33,7 @@ void add(Json& object, const std::string& key, const Cell& cell) {
 }
 
 Json object_of(const std::vector<Scalar>& scalars) {
-    auto object = Json::object();
+    auto object = Json::object(Json::Order::given);
     for (const auto& scalar : scalars) {
         add(object, scalar.key, scalar.value);
         if (!scalar.note.empty()) {
@@ -50,7 +44,7 @@ Json object_of(const std::vector<Scalar>& scalars) {
 }
 
 Json object_of(const Table& table, const Row& row, bool with_depth) {
-    auto object = Json::object();
+    auto object = Json::object(Json::Order::given);
     if (with_depth) {
         object["depth"] = row.depth;
     }
@@ -62,13 +56,13 @@ Json object_of(const Table& table, const Row& row, bool with_depth) {
 
 // One row per line. Rows are written as they are made: a table may have very many.
 void append_table(std::string& out, const Table& table) {
-    out += fmt::format("    {}: [", dump(table.key));
+    out += fmt::format("    {}: [", json_quoted(table.key));
     const bool with_depth = is_tree(table);
     const char* separator = "\n";
     for (const auto& row : table.rows) {
         out += separator;
         out += "      ";
-        out += dump(object_of(table, row, with_depth));
+        out += object_of(table, row, with_depth).dump();
         separator = ",\n";
     }
     out += table.rows.empty() ? "]" : "\n    ]";
@@ -77,14 +71,14 @@ void append_table(std::string& out, const Table& table) {
 std::string write(const Report& report, const Style&) {
     std::string out = "{\n";
     const auto member = [&](const char* key, const Json& value, bool last = false) {
-        out += fmt::format("  \"{}\": {}{}\n", key, dump(value), last ? "" : ",");
+        out += fmt::format("  \"{}\": {}{}\n", key, value.dump(), last ? "" : ",");
     };
     member("schema", "trocar.report/1");
     member("tool", report.tool);
     member("trocar", version());
     member("build", build_type());
     member("context", object_of(report.context));
-    auto sections = Json::object();
+    auto sections = Json::object(Json::Order::given);
     for (const auto& section : report.sections) {
         sections[section.key] = object_of(section.scalars);
     }
@@ -107,7 +101,7 @@ std::string write(const Report& report, const Style&) {
     member("notes", notes);
     member("warnings", report.warnings);
     member("verdict", report.verdict);
-    member("partial", report.partial, true);
+    member("partial", report.partial || report.unfinished, true);
     return out + "}\n";
 }
 

@@ -5,6 +5,7 @@
 
 #include "reports/text/paint.h"
 #include "util/display.h"
+#include "util/text.h"
 
 namespace trocar::text {
 
@@ -309,7 +310,7 @@ std::string not_shown(const Table& table, const std::vector<Laid>& columns) {
     }
     return titles.empty() ? std::string()
                           : fmt::format("not shown: {}; --json or a wider terminal has all",
-                                        fmt::join(titles, ", "));
+                                        join(titles, ", "));
 }
 
 }  // namespace

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <filesystem>
 #include <memory>
@@ -10,6 +9,7 @@
 #include "trocar/compare_report.h"
 #include "trocar/error.h"
 #include "trocar/lab_options.h"
+#include "util/text.h"
 
 namespace trocar {
 
@@ -77,8 +77,8 @@ Section result_section(const Bisection& found) {
         return section;
     }
     if (!found.path.empty()) {
-        all.push_back({"inside", "Inside of", fmt::format("{}", fmt::join(found.path, ", ")),
-                       Show::plain, ""});
+        all.push_back(
+            {"inside", "Inside of", fmt::format("{}", join(found.path, ", ")), Show::plain, ""});
     }
     all.push_back({"layer", "Layer", found.culprit.name, Show::plain, found.culprit.type});
     all.push_back({"ops", "Ops", found.culprit.ops, Show::plain, ""});
@@ -88,9 +88,8 @@ Section result_section(const Bisection& found) {
         }
     }
     if (!found.also.empty()) {
-        all.push_back({"also", "Errors of their own",
-                       fmt::format("{}", fmt::join(found.also, ", ")), Show::plain,
-                       "layers further down"});
+        all.push_back({"also", "Errors of their own", fmt::format("{}", join(found.also, ", ")),
+                       Show::plain, "layers further down"});
     }
     return section;
 }

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <memory>
@@ -196,7 +195,7 @@ void write_weights(const Model& model, const fs::path& target, Report& report) {
     report.sections.push_back(std::move(written));
     if (!others.empty()) {
         report.notes.push_back(
-            fmt::format("{} holds no such type: {}", format.name, fmt::join(others, ", ")));
+            fmt::format("{} holds no such type: {}", format.name, join(others, ", ")));
     }
 }
 

@@ -1,7 +1,6 @@
 #include "tools/diff/models.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -63,7 +62,7 @@ Table lone_table(const char* key, const char* title, const std::vector<GraphDiff
                 .note = {}};
     for (const auto& op : ops) {
         table.rows.push_back(
-            {.cells = {op.scope, op.op, op.type, fmt::format("{}", fmt::join(op.outputs, ", "))}});
+            {.cells = {op.scope, op.op, op.type, fmt::format("{}", join(op.outputs, ", "))}});
     }
     return table;
 }

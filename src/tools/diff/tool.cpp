@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -51,7 +50,7 @@ std::string op_text(const DumpRecord& record) {
 std::string tensor_text(const DumpRecord& record) {
     return record.iterations.empty()
                ? record.tensor
-               : fmt::format("{} @{}", record.tensor, fmt::join(record.iterations, "."));
+               : fmt::format("{} @{}", record.tensor, join(record.iterations, "."));
 }
 
 std::string type_of(const DumpRecord& record) {

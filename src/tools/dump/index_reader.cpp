@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "tools/dump/index.h"
 #include "trocar/error.h"
 #include "util/mapped_file.h"
@@ -14,8 +14,6 @@ namespace dump {
 
 namespace {
 
-using Json = nlohmann::json;
-
 // The fields of one line. A field that is missing has its default; one of another kind is an error.
 class Line {
 public:
@@ -25,23 +23,26 @@ public:
 
     template <class T>
     T get(const char* key, T otherwise = {}) const {
-        const auto found = json_.find(key);
-        if (found == json_.end() || found->is_null()) {
+        const auto* found = json_.find(key);
+        if (found == nullptr || found->is_null()) {
             return otherwise;
         }
         if (!right(*found, otherwise)) {
-            throw Error(Fault::input,
-                        fmt::format("{}: '{}' is not what an index has there", where_, key));
+            refuse(key);
         }
-        return found->template get<T>();
+        return value(*found, otherwise);
     }
 
     Line at(const char* key) const { return {json_.at(key), where_}; }
     const Json& json() const { return json_; }
+    [[noreturn]] void refuse(const char* key) const {
+        throw Error(Fault::input,
+                    fmt::format("{}: '{}' is not what an index has there", where_, key));
+    }
 
 private:
     static bool right(const Json& json, const std::string&) { return json.is_string(); }
-    static bool right(const Json& json, std::uint64_t) { return json.is_number_unsigned(); }
+    static bool right(const Json& json, std::uint64_t) { return json.is_natural(); }
     static bool right(const Json& json, double) { return json.is_number(); }
     static bool right(const Json& json, const std::vector<std::string>&) {
         return json.is_array() && std::all_of(json.begin(), json.end(),
@@ -49,9 +50,16 @@ private:
     }
     static bool right(const Json& json, const Shape&) {
         return json.is_array() && std::all_of(json.begin(), json.end(), [](const Json& item) {
-                   return item.is_number_unsigned() && item.get<std::uint64_t>() <= INT64_MAX;
+                   return item.is_natural() && item.uint64() <= INT64_MAX;
                });
     }
+    static std::string value(const Json& json, const std::string&) { return json.string(); }
+    static std::uint64_t value(const Json& json, std::uint64_t) { return json.uint64(); }
+    static double value(const Json& json, double) { return json.number(); }
+    static std::vector<std::string> value(const Json& json, const std::vector<std::string>&) {
+        return json.strings();
+    }
+    static Shape value(const Json& json, const Shape&) { return json.int64s(); }
     const Json& json_;
     const std::string& where_;
 };
@@ -110,7 +118,7 @@ DumpRecord read_record(const Line& line, const std::string& where) {
         record.bytes = line.get<std::uint64_t>("bytes");
     }
     record.hash = line.get<std::string>("hash");
-    if (line.has("statistics") && line.json()["statistics"].is_object()) {
+    if (line.has("statistics") && line.json().at("statistics").is_object()) {
         record.statistics = read_statistics(line.at("statistics"));
     }
     record.file = line.get<std::string>("file");
@@ -122,7 +130,11 @@ DumpRecord read_record(const Line& line, const std::string& where) {
 
 void read_set(const Line& line, const std::string& where, Dump& dump) {
     std::vector<DumpInput> inputs;
-    for (const auto& item : line.json()["inputs"]) {
+    const auto& list = line.json().at("inputs");
+    if (!list.is_array() && !list.is_null()) {
+        line.refuse("inputs");
+    }
+    for (const auto& item : list) {
         const Line input(item, where);
         inputs.push_back({input.get<std::string>("name"), input.get<std::string>("type"),
                           input.get<std::string>("from"), input.get<std::string>("hash")});
@@ -138,9 +150,9 @@ void read_head(const Line& line, const std::string& where, Dump& dump) {
                     fmt::format("this version reads {}", schema));
     }
     dump.hash_kind = line.get<std::string>("hash");
-    if (line.has("about") && line.json()["about"].is_object()) {
-        for (const auto& [key, value] : line.json()["about"].items()) {
-            dump.about.push_back({key, value.is_string() ? value.get<std::string>() : ""});
+    if (line.has("about") && line.json().at("about").is_object()) {
+        for (const auto& [key, value] : line.json().at("about").items()) {
+            dump.about.push_back({key, value.is_string() ? value.string() : ""});
         }
     }
 }
@@ -148,11 +160,11 @@ void read_head(const Line& line, const std::string& where, Dump& dump) {
 }  // namespace
 
 void read_line(std::string_view text, const std::string& where, Dump& dump) {
-    const auto json = Json::parse(text.begin(), text.end(), nullptr, false);
-    if (!json.is_object()) {
+    const auto json = Json::parse(text);
+    if (!json || !json->is_object()) {
         throw Error(Fault::input, fmt::format("{} is not a line of an index", where));
     }
-    const Line line(json, where);
+    const Line line(*json, where);
     if (line.has("schema")) {
         read_head(line, where, dump);
     } else if (line.has("inputs")) {

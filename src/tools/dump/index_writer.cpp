@@ -1,6 +1,6 @@
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "tools/dump/index.h"
 #include "trocar/version.h"
 
@@ -8,15 +8,13 @@ namespace trocar::dump {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // One line; names of tensors need not be valid UTF-8.
 std::string line(const Json& json) {
-    return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+    return json.dump() + "\n";
 }
 
 Json statistics_json(const Statistics& s, bool histogram) {
-    Json json;
+    auto json = Json::object(Json::Order::given);
     json["count"] = s.count;
     json["nan"] = s.nans;
     json["positive_inf"] = s.positive_infinities;
@@ -41,7 +39,7 @@ Json statistics_json(const Statistics& s, bool histogram) {
         json["entropy_bits"] = s.distribution->entropy_bits;
         json["spread_of"] = s.distribution->numbers;
         if (histogram) {
-            json["histogram"] = s.distribution->histogram;
+            json["histogram"] = Json::array_of(s.distribution->histogram);
         }
     }
     return json;
@@ -77,11 +75,11 @@ const char* hash_name(DumpOptions::Hash hash) {
 }
 
 std::string head_line(const DumpOptions& options) {
-    Json json;
+    auto json = Json::object(Json::Order::given);
     json["schema"] = schema;
     json["trocar"] = version();
     json["hash"] = hash_name(options.hash);
-    auto& about = json["about"] = Json::object();
+    auto& about = json["about"] = Json::object(Json::Order::given);
     for (const auto& [key, value] : options.about) {
         about[key] = value;
     }
@@ -89,20 +87,20 @@ std::string head_line(const DumpOptions& options) {
 }
 
 std::string set_line(std::uint64_t set, std::span<const DumpInput> inputs) {
-    Json json;
+    auto json = Json::object(Json::Order::given);
     json["set"] = set;
     auto& list = json["inputs"] = Json::array();
     for (const auto& input : inputs) {
-        list.push_back({{"name", input.name},
-                        {"type", input.type},
-                        {"from", input.origin},
-                        {"hash", input.hash}});
+        list.push_back(Json::object(Json::Order::given, {{"name", input.name},
+                                                         {"type", input.type},
+                                                         {"from", input.origin},
+                                                         {"hash", input.hash}}));
     }
     return line(json);
 }
 
 std::string record_line(const DumpRecord& record, bool histogram) {
-    Json json;
+    auto json = Json::object(Json::Order::given);
     json["tensor"] = record.tensor;
     json["set"] = record.set;
     json["op"] = record.op;
@@ -135,7 +133,7 @@ std::string record_line(const DumpRecord& record, bool histogram) {
 }
 
 std::string end_line(std::string_view how, std::uint64_t records) {
-    Json json;
+    auto json = Json::object(Json::Order::given);
     json["end"] = how;
     json["records"] = records;
     return line(json);

@@ -1,7 +1,8 @@
 #include "tools/dump/present.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
+
+#include "util/text.h"
 
 namespace trocar::dump {
 
@@ -115,7 +116,7 @@ Row record_row(const DumpRecord& record) {
                                      : Cell::unavailable("not a tensor"),
              Cell(shape_cell(record))};
     if (!record.iterations.empty()) {
-        cells[3] = Cell(fmt::format("{} @{}", record.tensor, fmt::join(record.iterations, ".")));
+        cells[3] = Cell(fmt::format("{} @{}", record.tensor, join(record.iterations, ".")));
     }
     add_numbers(cells, record);
     add_counts(cells, record);
@@ -124,7 +125,7 @@ Row record_row(const DumpRecord& record) {
     cells.push_back(text_or_missing(record.module, "the file does not tell"));
     cells.push_back(text_or_missing(record.scope, "in the model's own graph"));
     cells.emplace_back(record.sources);
-    cells.emplace_back(fmt::format("{}", fmt::join(record.iterations, ".")));
+    cells.emplace_back(fmt::format("{}", join(record.iterations, ".")));
     cells.emplace_back(record.bytes);
     cells.push_back(text_or_missing(record.hash, "not taken"));
     cells.push_back(text_or_missing(record.file, "not written"));

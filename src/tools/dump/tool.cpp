@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <memory>
 
@@ -187,7 +186,7 @@ void add_first_bad(Report& report, const DumpWriter& writer) {
         {"set", "Set of inputs", record.set, Show::plain, ""},
         {"made_here", "Made here", bad->bad_inputs.empty(), Show::plain,
          bad->bad_inputs.empty() ? "all that it read is finite"
-                                 : fmt::format("{}", fmt::join(bad->bad_inputs, ", "))},
+                                 : fmt::format("{}", join(bad->bad_inputs, ", "))},
     };
     report.sections.push_back(std::move(section));
 }

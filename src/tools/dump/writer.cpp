@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <map>
 
@@ -43,7 +42,7 @@ std::string bad_text(const std::string& name, const Value& value) {
     if (s.infinities() > 0) {
         parts.push_back(fmt::format("{} infinite", s.infinities()));
     }
-    return fmt::format("'{}' holds {}", name, fmt::join(parts, " and "));
+    return fmt::format("'{}' holds {}", name, join(parts, " and "));
 }
 
 const char* kind_name(Value::Kind kind) {
@@ -67,7 +66,7 @@ const char* kind_name(Value::Kind kind) {
 std::string stored_name(const DumpRecord& record) {
     return record.iterations.empty()
                ? record.tensor
-               : fmt::format("{}@{}", record.tensor, fmt::join(record.iterations, "."));
+               : fmt::format("{}@{}", record.tensor, join(record.iterations, "."));
 }
 
 }  // namespace

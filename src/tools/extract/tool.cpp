@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <memory>
@@ -59,10 +58,10 @@ public:
                 hints.push_back(std::move(hint));
             }
         }
-        throw Error(
-            Fault::usage, fmt::format("the model has no tensor {}", fmt::join(quoted, ", ")),
-            hints.empty() ? "`trocar summary MODEL --flat` lists the ops and what they write"
-                          : fmt::format("{}", fmt::join(hints, " ")));
+        throw Error(Fault::usage, fmt::format("the model has no tensor {}", join(quoted, ", ")),
+                    hints.empty()
+                        ? "`trocar summary MODEL --flat` lists the ops and what they write"
+                        : fmt::format("{}", join(hints, " ")));
     }
 
 private:

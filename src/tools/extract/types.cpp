@@ -1,12 +1,12 @@
 #include "tools/extract/types.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "trocar/error.h"
 #include "trocar/session.h"
+#include "util/text.h"
 
 namespace trocar {
 
@@ -84,7 +84,7 @@ std::string complete_types(const Model& model, Model& part, const std::vector<Te
         part.graph.set_type(tensors[i], std::move(types[i]));
     }
     return fmt::format("types that the file does not declare, as seen in runs: {}",
-                       fmt::join(texts, ", "));
+                       join(texts, ", "));
 }
 
 }  // namespace trocar

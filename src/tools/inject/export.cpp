@@ -7,13 +7,13 @@ namespace trocar::inject {
 
 namespace {
 
-struct Options {
+struct ExportOptions {
     std::string store;
     std::string output;
     std::string table = "trials";
 };
 
-Report run(const Options& options) {
+Report run_export(const ExportOptions& options) {
     const auto store = CampaignStore::read(options.store);
     store.export_to(options.output, options.table);
     Report report;
@@ -26,8 +26,8 @@ Report run(const Options& options) {
     return report;
 }
 
-std::function<Report(Context&)> bind(Args& args) {
-    const auto options = std::make_shared<Options>();
+std::function<Report(Context&)> bind_export(Args& args) {
+    const auto options = std::make_shared<ExportOptions>();
     args.positional(options->store, "STORE", "Store of a campaign");
     args.option("-o,--output", options->output, "FILE",
                 "File to write; its suffix says how: .csv or .json");
@@ -38,7 +38,7 @@ std::function<Report(Context&)> bind(Args& args) {
     args.example("trocar inject export run.db -o trials.csv",
                  "every result with its fault, a row each");
     args.example("trocar inject export run.db -o run.json --table everything", "all there is");
-    return [options](Context&) { return run(*options); };
+    return [options](Context&) { return run_export(*options); };
 }
 
 }  // namespace
@@ -46,7 +46,7 @@ std::function<Report(Context&)> bind(Args& args) {
 extern const Command export_command{
     .name = "export",
     .summary = "Write the results of a campaign as CSV or JSON",
-    .bind = bind,
+    .bind = bind_export,
 };
 
 }  // namespace trocar::inject

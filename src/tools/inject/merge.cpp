@@ -7,12 +7,12 @@ namespace trocar::inject {
 
 namespace {
 
-struct Options {
+struct MergeOptions {
     std::vector<std::string> shards;
     std::string store;
 };
 
-Report run(const Options& options) {
+Report run_merge(const MergeOptions& options) {
     const std::vector<std::filesystem::path> shards(options.shards.begin(), options.shards.end());
     const auto all = merge(shards, options.store);
     Report report;
@@ -30,14 +30,14 @@ Report run(const Options& options) {
     return report;
 }
 
-std::function<Report(Context&)> bind(Args& args) {
-    const auto options = std::make_shared<Options>();
+std::function<Report(Context&)> bind_merge(Args& args) {
+    const auto options = std::make_shared<MergeOptions>();
     args.positionals(options->shards, "SHARD", "Stores of shards of the same campaign");
     args.option("--store", options->store, "FILE", "The store to make of them");
     args.require("--store");
     args.example("trocar inject merge shard*.db --store all.db",
                  "one store of all; results that are in several must be the same");
-    return [options](Context&) { return run(*options); };
+    return [options](Context&) { return run_merge(*options); };
 }
 
 }  // namespace
@@ -45,7 +45,7 @@ std::function<Report(Context&)> bind(Args& args) {
 extern const Command merge_command{
     .name = "merge",
     .summary = "Make one store of the shards of a campaign",
-    .bind = bind,
+    .bind = bind_merge,
 };
 
 }  // namespace trocar::inject

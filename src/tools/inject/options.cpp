@@ -52,7 +52,8 @@ void declare(Args& args, CampaignArguments& a) {
     args.flag("--exhaustive", a.exhaustive, "Every fault there is, once");
     args.option("--margin", a.margin, "SHARE",
                 "As many trials as a rate to ± this needs; 0.01 is a point");
-    args.option("--confidence", a.confidence, "SHARE", "Confidence of that");
+    args.option("--confidence", a.confidence, "SHARE",
+                "Confidence of that, and of all intervals (default 0.95)");
     args.option("--per", a.per, "WHAT", "Strata, drawn each on its own: layer, bit, target");
     args.choice("--allocation", a.allocation, "proportional|equal|data-aware",
                 "How trials go to strata: by size, evenly, or more where outcomes vary most");
@@ -60,7 +61,7 @@ void declare(Args& args, CampaignArguments& a) {
                 "Draw faults so much more often: bits:23-30=10, layer:/conv1/*=5; rates are "
                 "weighted for it");
     args.option("--stop-at", a.stop_at, "SHARE",
-                "Stop when the SDC rate is known to ± this, after a group of 2048 trials");
+                "Stop when the SDC rate is known to ± this, after a block of trials");
     args.section("What is measured");
     args.flag("--nan-everywhere", a.nan_everywhere,
               "Watch every tensor for NaN and infinity, not only outputs");
@@ -68,6 +69,9 @@ void declare(Args& args, CampaignArguments& a) {
         "--ranges", a.ranges, "off|observe|clip",
         "Ranges that tensors have without faults: note when they are left, or clip to them");
     args.flag("--layers", a.layers, "Keep what each fault did to every tensor on its way");
+    args.option("--decision", a.decision, "WHAT",
+                "What counts as SDC: scores[:OUTPUT[:AXIS]], equal[:OUTPUT], topk:K[:OUTPUT], "
+                "error:LIMIT[:OUTPUT], none (default auto: from the outputs)");
     args.option("--postprocess", a.postprocess, "COMMAND",
                 "What makes of outputs that from which decisions are taken");
     args.option("--metric", a.metric, "COMMAND",
@@ -78,16 +82,19 @@ void declare(Args& args, CampaignArguments& a) {
                 "Without an answer of these commands for so long a run is a hang (100 times what "
                 "the first took, and 60 s at least)");
     args.section("How they are run");
-    args.choice("--view", a.view, "deployed|source",
-                "The model as the engine runs it, fused, or op by op as in the file");
+    args.choice(
+        "--view", a.view, "auto|deployed|source",
+        "The model as the engine runs it, fused, or op by op as in the file; auto: deployed "
+        "where the engine has that view, else source");
     args.option("--workers", a.workers, "N", "Trials that run at the same time; one per thread");
     args.option("--memory", a.memory, "SIZE", "Memory for tensors: 512M, 4G (2G)");
     args.flag("--no-isolate", a.not_isolated,
               "Run the engine in this process: a fault that crashes it ends the campaign");
     args.option("--time-limit", a.time_limit, "SECONDS",
                 "A trial that takes longer is a hang (100 golden runs, and 10 s at least)");
-    args.option("--audit", a.audit, "PERCENT",
-                "Do this share of all runs again by brute force, and fail on the first difference");
+    args.option("--audit", a.audit, "SHARE",
+                "Repeat this share of all runs by brute force, and fail on the first difference: "
+                "0.01 or 1%");
     args.option(
         "--without", a.without, "WHAT",
         "Switch an acceleration off: prefix, dead, region, channels, screen, twins, batch or "
@@ -117,8 +124,8 @@ T chosen(const std::string& word, const char* option,
         names.emplace_back(name);
     }
     const auto near = did_you_mean(word, names);
-    throw Error(Fault::usage,
-                fmt::format("{} takes {}, not '{}'", option, fmt::join(names, ", "), word), near);
+    throw Error(Fault::usage, fmt::format("{} takes {}, not '{}'", option, join(names, ", "), word),
+                near);
 }
 
 std::uint64_t size_of(const std::string& text) {
@@ -196,7 +203,7 @@ std::vector<Population> populations_of(const CampaignArguments& a) {
                                        {"channel", Extent::channel},
                                        {"tensor", Extent::tensor}});
         }
-        p.bits_at_once = static_cast<int>(a.bits_at_once);
+        p.bits_at_once = static_cast<int>(std::max<std::int64_t>(a.bits_at_once, 1));
         p.all_readers = a.all_readers;
         populations.push_back(std::move(p));
     }
@@ -254,7 +261,7 @@ bool is_campaign_file(const std::string& path) {
 
 void check_numbers(const CampaignArguments& a) {
     if (a.trials < 0 || a.together < 1 || a.inputs_per_fault < 0 || a.workers < 0 ||
-        a.bits_at_once < 1 || a.bits_at_once > 64) {
+        a.bits_at_once < 0 || a.bits_at_once > 64) {
         throw Error(Fault::usage,
                     "--faults, --inputs-per-fault and --workers take numbers from 0 on, --together "
                     "and --burst from 1 on");
@@ -262,8 +269,62 @@ void check_numbers(const CampaignArguments& a) {
     if (a.time_limit < 0 || a.answer_limit < 0) {
         throw Error(Fault::usage, "--time-limit and --answer-limit take seconds above 0");
     }
-    if (a.audit < 0 || a.audit > 100) {
-        throw Error(Fault::usage, "--audit takes percents from 0 to 100");
+    if (a.margin < 0 || a.confidence < 0 || a.stop_at < 0) {
+        throw Error(Fault::usage, "--margin, --confidence and --stop-at take shares above 0");
+    }
+}
+
+double audit_of(const std::string& text) {
+    const auto share = parse_share(text);
+    if (!share || *share < 0 || *share > 1) {
+        throw Error(
+            Fault::usage,
+            fmt::format("--audit takes a share from 0 to 1, or a percentage, not '{}'", text),
+            share && *share > 1 && *share <= 100 ? fmt::format("write --audit {}%", text)
+                                                 : "write --audit 0.01 or --audit 1%");
+    }
+    return *share;
+}
+
+// What a campaign file says in its own way: there it would have no effect.
+void refuse_faults_beside_file(const CampaignArguments& a) {
+    const std::pair<const char*, bool> given[] = {{"--target", !a.targets.empty()},
+                                                  {"--at", !a.at.empty()},
+                                                  {"--bits", !a.bits.empty()},
+                                                  {"--model", !a.effect.empty()},
+                                                  {"--tensor", !a.tensors.empty()},
+                                                  {"--elements", !a.elements.empty()},
+                                                  {"--burst", a.bits_at_once > 0},
+                                                  {"--extent", !a.extent.empty()},
+                                                  {"--all-readers", a.all_readers},
+                                                  {"--fault", !a.faults.empty()},
+                                                  {"--faults-from", !a.faults_from.empty()}};
+    for (const auto& [option, is] : given) {
+        if (is) {
+            throw Error(Fault::usage,
+                        fmt::format("{} cannot be given with a campaign file: '{}' defines the "
+                                    "faults",
+                                    option, a.subject),
+                        "change `faults:` in the file, or pass the model and all options");
+        }
+    }
+}
+
+// One way to say how many trials takes the place of the one that the file has.
+void take_trials(const CampaignArguments& a, CampaignFile& file) {
+    if (a.trials > 0 || a.exhaustive || a.margin > 0) {
+        file.trials.reset();
+        file.margin.reset();
+        file.exhaustive = a.exhaustive;
+    }
+    if (a.trials > 0) {
+        file.trials = static_cast<std::uint64_t>(a.trials);
+    }
+    if (a.margin > 0) {
+        file.margin = a.margin;
+    }
+    if (a.confidence > 0) {
+        file.confidence = a.confidence;
     }
 }
 
@@ -273,6 +334,7 @@ CampaignFile campaign_of(const CampaignArguments& a) {
     check_numbers(a);
     CampaignFile file;
     if (is_campaign_file(a.subject)) {
+        refuse_faults_beside_file(a);
         file = read_campaign(a.subject);
     } else {
         file.model = a.subject;
@@ -294,20 +356,20 @@ CampaignFile campaign_of(const CampaignArguments& a) {
         }
         file.data = std::move(data);
     }
-    if (!a.inputs.sources.empty() || !a.inputs.fill.empty() || !a.inputs.shapes.empty()) {
+    const bool inputs = !a.inputs.sources.empty() || !a.inputs.fill.empty();
+    if (inputs && a.data.path.empty()) {
+        file.data.reset();  // of the file
+    } else if (!inputs && !a.data.path.empty()) {
+        file.inputs.sources.clear();
+        file.inputs.fill.clear();
+    }
+    if (inputs || !a.inputs.shapes.empty()) {
         file.inputs = a.inputs;
     }
     if (!a.view.empty()) {
-        file.view = parse_view(a.view);
+        file.view = a.view == "auto" ? std::nullopt : std::optional(parse_view(a.view));
     }
-    if (a.trials > 0) {
-        file.trials = static_cast<std::uint64_t>(a.trials);
-    }
-    file.exhaustive = file.exhaustive || a.exhaustive;
-    if (a.margin > 0) {
-        file.margin = a.margin;
-        file.confidence = a.confidence;
-    }
+    take_trials(a, file);
     for (const auto& word : words(a.per)) {
         const auto what = chosen<int>(word, "--per", {{"layer", 0}, {"bit", 1}, {"target", 2}});
         file.by_layer = file.by_layer || what == 0;
@@ -340,6 +402,9 @@ CampaignFile campaign_of(const CampaignArguments& a) {
             {{"off", Ranges::off}, {"observe", Ranges::observe}, {"clip", Ranges::clip}});
     }
     file.layer_effects = file.layer_effects || a.layers;
+    if (!a.decision.empty()) {
+        file.decision = parse_decision(a.decision);
+    }
     if (!a.metric.empty()) {
         file.metric = a.metric;
     }
@@ -363,8 +428,8 @@ CampaignFile campaign_of(const CampaignArguments& a) {
     } else if (!is_campaign_file(a.subject)) {
         file.workers = 0;
     }
-    if (a.audit > 0) {
-        file.audit = a.audit / 100;
+    if (!a.audit.empty()) {
+        file.audit = audit_of(a.audit);
     }
     file.isolate = file.isolate && !a.not_isolated;
     if (a.time_limit > 0) {
@@ -373,6 +438,7 @@ CampaignFile campaign_of(const CampaignArguments& a) {
     if (!a.store.empty()) {
         file.store = a.store;
     }
+    check_campaign(file);
     return file;
 }
 

@@ -23,14 +23,14 @@ struct CampaignArguments {
     std::string effect;
     std::string bits;
     std::string extent;
-    std::int64_t bits_at_once = 1;
+    std::int64_t bits_at_once = 0;  // 0: not given
     bool all_readers = false;
     std::vector<std::string> faults;
     std::string faults_from;
     std::int64_t trials = 0;
     bool exhaustive = false;
     double margin = 0;
-    double confidence = 0.95;
+    double confidence = 0;  // 0: not given
     std::vector<std::string> per;
     std::string allocation;
     std::vector<std::string> importance;
@@ -42,13 +42,14 @@ struct CampaignArguments {
     std::string ranges;
     bool layers = false;
     std::string metric;
+    std::string decision;
     std::string postprocess;
     double answer_limit = 0;
     std::vector<std::string> tools;
     std::vector<std::string> without;
     std::string memory;
     std::int64_t workers = 0;
-    double audit = 0;
+    std::string audit;
     bool not_isolated = false;
     double time_limit = 0;
     std::string store;

@@ -34,6 +34,7 @@ double pilot(const Prepared& prepared, bool brute_force) {
     const auto trials = brute_force ? plain_trials : pilot_trials;
     options.sampling.exhaustive = false;
     options.sampling.trials = trials;
+    options.sampling.margin = 0;
     if (options.sampling.list.size() > trials) {
         options.sampling.list.resize(trials);
     }
@@ -60,8 +61,7 @@ Table claims(const Campaign& campaign, double confidence) {
             strata += sample_size(stratum.population, margin, confidence);
         }
         table.rows.push_back(
-            {{Cell(margin), Cell(sample_size(campaign.population(), margin, confidence)),
-              Cell(strata)}});
+            {{Cell(margin), Cell(campaign.trials_for(margin, confidence)), Cell(strata)}});
     }
     table.note = fmt::format(
         "at {:g} % confidence, for a rate near 50 %, where it takes most; one "
@@ -86,7 +86,7 @@ Table strata_of(const Campaign& campaign, double confidence) {
     return table;
 }
 
-Report run(const CampaignArguments& arguments, Context& context) {
+Report run_plan(const CampaignArguments& arguments, Context& context) {
     const auto prepared = prepare(campaign_of(arguments), context);
     const Campaign campaign(*prepared.model, prepared.engine, prepared.inputs, prepared.options);
     const auto seconds = pilot(prepared, false);
@@ -104,7 +104,7 @@ Report run(const CampaignArguments& arguments, Context& context) {
     s.push_back({"trials", "Trials", campaign.trial_count(), Show::count, ""});
     s.push_back({"inputs", "Inputs for each", inputs, Show::count, ""});
     s.push_back({"golden_seconds", "One run without faults", campaign.golden_seconds(),
-                 Show::seconds, "op by op, one thread"});
+                 Show::seconds, "warm, op by op, one thread"});
     s.push_back({"run_seconds", "One run with a fault", seconds, Show::seconds,
                  fmt::format("from {} trials, {} at the same time", pilot_trials,
                              prepared.options.workers)});
@@ -125,12 +125,12 @@ Report run(const CampaignArguments& arguments, Context& context) {
     return report;
 }
 
-std::function<Report(Context&)> bind(Args& args) {
+std::function<Report(Context&)> bind_plan(Args& args) {
     const auto options = std::make_shared<CampaignArguments>();
     declare(args, *options);
     args.example("trocar inject plan campaign.yaml",
                  "how many faults for which claim, and how long");
-    return [options](Context& context) { return run(*options, context); };
+    return [options](Context& context) { return run_plan(*options, context); };
 }
 
 }  // namespace
@@ -138,7 +138,7 @@ std::function<Report(Context&)> bind(Args& args) {
 extern const Command plan_command{
     .name = "plan",
     .summary = "Say how many faults a claim needs and how long a campaign will take",
-    .bind = bind,
+    .bind = bind_plan,
 };
 
 }  // namespace trocar::inject

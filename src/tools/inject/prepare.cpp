@@ -5,16 +5,15 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/kernel_set.h"
 #include "trocar/error.h"
-#include "trocar/intervals.h"
 #include "util/sha256.h"
 
 namespace trocar::inject {
 
 namespace {
 
-std::shared_ptr<Engine> open(const CampaignFile& file, Context& context) {
-    auto options = context.engine_options();
+std::shared_ptr<Engine> open(const CampaignFile& file, EngineOptions options) {
     if (!file.engine.empty()) {
         const auto given = parse_engine(file.engine);
         options.name = given.name;
@@ -90,9 +89,9 @@ Sampling sampling_of(const CampaignFile& file) {
     sampling.allocation = file.allocation;
     sampling.importance = file.importance;
     sampling.list = file.list;
-    sampling.trials = file.trials   ? *file.trials
-                      : file.margin ? sample_size(std::nullopt, *file.margin, file.confidence)
-                                    : 1000;
+    sampling.trials = file.trials.value_or(1000);
+    sampling.margin = file.margin.value_or(0);
+    sampling.confidence = file.confidence;
     return sampling;
 }
 
@@ -103,6 +102,7 @@ Monitoring monitoring_of(const CampaignFile& file) {
     monitoring.margin = file.range_margin;
     monitoring.only_correct = file.only_correct;
     monitoring.layers = file.layer_effects;
+    monitoring.decision = file.decision;
     if (!file.metric.empty()) {
         monitoring.metric = metric_command(file.metric, file.answer_limit.value_or(0));
     }
@@ -152,14 +152,23 @@ void take_tools(Prepared& made) {
 }  // namespace
 
 Prepared prepare(CampaignFile file, Context& context) {
-    Prepared made;
     if (!file.seed) {
         file.seed = context.seed();
     }
+    // The engine goes by the model, where none is named.
+    auto model = std::make_unique<Model>(context.load(file.model));
+    return prepare(std::move(file), std::move(model), context.engine_options(), context.threads());
+}
+
+Prepared prepare(CampaignFile file, std::unique_ptr<Model> model,
+                 const EngineOptions& engine_options, int threads) {
+    Prepared made;
     made.file = std::move(file);
-    made.model = std::make_unique<Model>(context.load(made.file.model));
-    made.engine = open(made.file, context);
+    made.model = std::move(model);
+    made.engine_options = engine_options;
+    made.engine = open(made.file, engine_options);
     find_inputs(made);
+    made.file.view = campaign_view(made.file.view, made.engine->info());
     made.options.view = made.file.view;
     made.options.populations = made.file.populations;
     made.options.sampling = sampling_of(made.file);
@@ -168,7 +177,7 @@ Prepared prepare(CampaignFile file, Context& context) {
     made.options.accelerate = made.file.accelerate;
     made.options.inputs_per_fault = made.file.inputs_per_fault;
     made.options.memory_budget = made.file.memory;
-    made.options.workers = made.file.workers > 0 ? made.file.workers : context.threads();
+    made.options.workers = made.file.workers > 0 ? made.file.workers : threads;
     made.options.audit = made.file.audit;
     made.options.isolate = made.file.isolate;
     made.options.time_limit = made.file.time_limit.value_or(0);
@@ -182,6 +191,8 @@ Prepared prepare(CampaignFile file, Context& context) {
     header.view = made.file.view == View::deployed ? "deployed" : "source";
     header.threads = made.options.workers;
     header.context.push_back({"campaign_file", campaign_text(made.file)});
+    header.context.push_back({"kernels", kernel_set()});
+    header.context.push_back({"inputs", fmt::format("{}", made.inputs.count)});
     return made;
 }
 

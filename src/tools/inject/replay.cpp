@@ -11,7 +11,7 @@ namespace trocar::inject {
 
 namespace {
 
-struct Options {
+struct ReplayOptions {
     std::string store;
     std::int64_t fault = -1;
     std::int64_t input = -1;
@@ -19,16 +19,25 @@ struct Options {
     std::string data;
 };
 
-void tell(const TrialResult& result, Section& section) {
+void tell(const TrialResult& result, Decision::Kind kind, Section& section) {
+    using Kind = Decision::Kind;
     auto& s = section.scalars;
     s.push_back({"outcome", "Outcome", name(result.outcome), Show::plain, result.failure});
-    s.push_back({"golden_top", "First choice without faults", result.golden_top, Show::plain, ""});
-    s.push_back({"faulty_top", "With them", result.faulty_top, Show::plain, ""});
+    if (kind != Kind::none && kind != Kind::error) {
+        const std::string where = result.positions > 1 ? "at the first position" : "";
+        s.push_back(
+            {"golden_top", "First choice without faults", result.golden_top, Show::plain, where});
+        s.push_back({"faulty_top", "With them", result.faulty_top, Show::plain, where});
+    }
+    if (result.positions > 0) {
+        s.push_back({"changed", "Positions changed", result.changed, Show::count,
+                     fmt::format("of {}", result.positions)});
+    }
     s.push_back({"max_abs", "Largest difference of an output", result.max_abs, Show::plain, ""});
     s.push_back({"detected", "A range was left", result.detected, Show::plain, ""});
 }
 
-Report run(const Options& options, Context& context) {
+Report run_replay(const ReplayOptions& options, Context& context) {
     if (options.fault < 0) {
         throw Error(Fault::usage, "which fault? --fault takes the number of a trial");
     }
@@ -51,6 +60,11 @@ Report run(const Options& options, Context& context) {
     if (file.data && !options.data.empty()) {
         file.data->path = options.data;
     }
+    // The engine of the campaign, unless another one than the usual is named.
+    const auto engine = context.engine_options().name;
+    if (file.engine.empty() && engine == EngineOptions{}.name && engine != store.header().engine) {
+        file.engine = store.header().engine;
+    }
     auto prepared = prepare(std::move(file), context);
     if (prepared.header.model_sha256 != store.header().model_sha256) {
         throw Error(Fault::usage,
@@ -58,6 +72,11 @@ Report run(const Options& options, Context& context) {
                     "--model names it");
     }
     prepared.options.sampling.list = {parse_faults(record->text)};
+    const bool decided = !store.header().decision.empty();  // or of an older schema
+    if (decided) {
+        prepared.options.monitoring.decision = parse_decision(store.header().decision);
+    }
+    prepared.options.recipe = recipe_of(prepared);
     Campaign campaign(*prepared.model, prepared.engine, prepared.inputs, prepared.options);
     Trial trial = campaign.trial(0);
     trial.number = number;
@@ -67,6 +86,9 @@ Report run(const Options& options, Context& context) {
     Section section{"fault", "", {}};
     section.scalars.push_back({"trial", "Trial", number, Show::plain, ""});
     section.scalars.push_back({"fault", "Fault", record->text, Show::plain, ""});
+    section.scalars.push_back(
+        {"decision", "Decision",
+         decided ? store.header().decision_meaning : campaign.decision().meaning, Show::plain, ""});
     report.sections.push_back(std::move(section));
     Table layers{
         .key = "layers", .title = "What it did on its way", .columns = {}, .rows = {}, .note = {}};
@@ -85,8 +107,12 @@ Report run(const Options& options, Context& context) {
             result.metric = kept.metric;
             result.metrics = kept.metrics;
         }
+        if (!decided) {
+            result.positions = kept.positions;
+            result.changed = kept.changed;
+        }
         Section one{fmt::format("input_{}", kept.input), fmt::format("Input {}", kept.input), {}};
-        tell(result, one);
+        tell(result, campaign.decision().decision.kind, one);
         one.scalars.push_back({"same", "As in the store", result == kept, Show::plain, ""});
         report.verdict = report.verdict && result == kept;
         report.sections.push_back(std::move(one));
@@ -99,8 +125,8 @@ Report run(const Options& options, Context& context) {
     return report;
 }
 
-std::function<Report(Context&)> bind(Args& args) {
-    const auto options = std::make_shared<Options>();
+std::function<Report(Context&)> bind_replay(Args& args) {
+    const auto options = std::make_shared<ReplayOptions>();
     args.positional(options->store, "STORE", "Store of a campaign");
     args.option("--fault", options->fault, "N", "Number of the trial");
     args.option("--input-number", options->input, "N", "Only this input; all it was tried with");
@@ -108,7 +134,7 @@ std::function<Report(Context&)> bind(Args& args) {
     args.option("--data", options->data, "PATH", "The data, where it is not where it was");
     args.example("trocar inject replay run.db --fault 1234",
                  "one fault again, with what it did to every layer");
-    return [options](Context& context) { return run(*options, context); };
+    return [options](Context& context) { return run_replay(*options, context); };
 }
 
 }  // namespace
@@ -116,7 +142,7 @@ std::function<Report(Context&)> bind(Args& args) {
 extern const Command replay_command{
     .name = "replay",
     .summary = "Run one fault of a campaign again and show what it did to every layer",
-    .bind = bind,
+    .bind = bind_replay,
 };
 
 }  // namespace trocar::inject

@@ -13,11 +13,11 @@ namespace trocar::inject {
 
 namespace {
 
-struct Options {
+struct ReportOptions {
     std::string store;
     std::vector<std::string> by;
-    std::string interval = "wilson";
-    double confidence = 0.95;
+    std::string interval = "clopper-pearson";
+    double confidence = 0;  // 0: that of the campaign
     double margin = 0.05;
     std::int64_t worst = 10;
     std::string plots;
@@ -37,23 +37,24 @@ void write_plots(const CampaignStore& store, const InjectReportOptions& options,
         write_file(file, plot.svg);
         files.push_back(file.string());
     }
+    const char* why_none = store.header().decision == "none" && store.result_count() > 0
+                               ? "there is no SDC rate to plot"
+                               : "there are no results";
     Section section{"plots", "Plots", {}};
-    section.scalars.push_back(
-        {"files", "Files",
-         files.empty() ? Cell::unavailable("there are no results") : Cell(std::move(files)),
-         Show::plain, ""});
+    section.scalars.push_back({"files", "Files",
+                               files.empty() ? Cell::unavailable(why_none) : Cell(std::move(files)),
+                               Show::plain, ""});
     report.sections.push_back(std::move(section));
     report.order.emplace_back("plots");
 }
 
-Report run(const Options& options) {
+Report run_report(const ReportOptions& options) {
     if (options.worst < 0) {
         throw Error(Fault::usage, "--worst takes a number from 0 on");
     }
     InjectReportOptions what;
     what.method = options.interval == "wilson" ? InjectReportOptions::Method::wilson
                                                : InjectReportOptions::Method::clopper_pearson;
-    what.confidence = options.confidence;
     what.margin = options.margin;
     what.worst = static_cast<std::size_t>(options.worst);
     if (!options.by.empty()) {
@@ -65,6 +66,7 @@ Report run(const Options& options) {
         }
     }
     const auto store = CampaignStore::read(options.store);
+    what.confidence = options.confidence != 0 ? options.confidence : campaign_confidence(store);
     auto report = inject_report(store, what);
     if (!options.plots.empty()) {
         write_plots(store, what, options.plots, report);
@@ -72,15 +74,16 @@ Report run(const Options& options) {
     return report;
 }
 
-std::function<Report(Context&)> bind(Args& args) {
-    const auto options = std::make_shared<Options>();
+std::function<Report(Context&)> bind_report(Args& args) {
+    const auto options = std::make_shared<ReportOptions>();
     args.positional(options->store, "STORE", "Store of a campaign; it may be running still");
     args.option("--by", options->by, "WHAT",
                 "Rates by target, layer or bit; several with commas; when not given, all of them");
-    args.choice("--interval", options->interval, "wilson|clopper-pearson",
-                "Kind of the intervals: Wilson's covers the confidence on average, "
-                "Clopper and Pearson's at every rate");
-    args.option("--confidence", options->confidence, "SHARE", "Confidence of the intervals");
+    args.choice("--interval", options->interval, "clopper-pearson|wilson",
+                "Interval of simple samples: Clopper and Pearson's covers at least the confidence "
+                "at every rate, Wilson's on average");
+    args.option("--confidence", options->confidence, "SHARE",
+                "Confidence of the intervals (default: that of the campaign)");
     args.option("--margin", options->margin, "SHARE",
                 "± of a claim worth making, for what may be claimed; 0.01 is a point");
     args.option("--worst", options->worst, "N", "Faults to name that did most harm");
@@ -90,7 +93,7 @@ std::function<Report(Context&)> bind(Args& args) {
     args.example("trocar inject report run.db", "rates with intervals, and what they mean");
     args.example("trocar inject report run.db --by layer,bit --plots plots --report run.md",
                  "for a paper");
-    return [options](Context&) { return run(*options); };
+    return [options](Context&) { return run_report(*options); };
 }
 
 }  // namespace
@@ -98,7 +101,7 @@ std::function<Report(Context&)> bind(Args& args) {
 extern const Command report_command{
     .name = "report",
     .summary = "Say what a campaign found: rates with intervals by layer, bit and target",
-    .bind = bind,
+    .bind = bind_report,
 };
 
 }  // namespace trocar::inject

@@ -3,7 +3,6 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <set>
 #include <unordered_set>
@@ -13,14 +12,13 @@
 #include "tools/inject/prepare.h"
 #include "trocar/campaign_report.h"
 #include "trocar/error.h"
-#include "trocar/intervals.h"
 #include "util/scratch.h"
 
 namespace trocar::inject {
 
 namespace {
 
-struct Options {
+struct RunOptions {
     CampaignArguments campaign;
     bool resume = false;
     std::string shard;
@@ -49,9 +47,7 @@ GoldenInput record_of(const GoldenResult& golden) {
     record.name = golden.name;
     record.label = golden.label;
     record.top = golden.top;
-    if (golden.label) {
-        record.correct = golden.top == *golden.label;
-    }
+    record.correct = golden.correct;
     for (const auto& output : golden.outputs) {
         // What the store does not hold, sequences and strings, is not compared again.
         if (output.value.is_tensor() && bits(output.value.dtype()) > 0) {
@@ -72,12 +68,7 @@ public:
           context_(context),
           file_(file),
           done_(store.done()),
-          start_(std::chrono::steady_clock::now()) {
-        store_.each_result([&](const TrialResult& result) {
-            count(result);
-            return true;
-        });
-    }
+          start_(std::chrono::steady_clock::now()) {}
 
     void golden(const GoldenResult& golden) override {
         if (known_.insert(golden.input).second) {
@@ -92,7 +83,6 @@ public:
             if (recorded_.insert(result.trial).second) {
                 faults.push_back(fault_record(campaign_.trial(result.trial)));
             }
-            count(result);
         }
         store_.add_faults(faults);
         store_.append(results, effects);
@@ -103,71 +93,31 @@ public:
     void progress(std::uint64_t done, std::uint64_t total) override {
         const auto seconds =
             std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-        auto what =
-            fmt::format("{:.1f} runs/s", seconds > 0 ? static_cast<double>(done) / seconds : 0);
-        if (runs_ > 0) {
-            const auto interval = wilson(sdc_, runs_, file_.confidence);
-            what +=
-                fmt::format(", SDC {:.2f} % to {:.2f} %", 100 * interval.low, 100 * interval.high);
-        }
-        context_.progress(what, done + done_.size(), total);
+        context_.progress(
+            fmt::format("{:.1f} runs/s", seconds > 0 ? static_cast<double>(done) / seconds : 0),
+            done + done_.size(), total);
     }
     void audited(std::uint64_t trial, std::uint64_t input) override {
         const AuditRecord record{session_, trial, input, true, ""};
         store_.add_audits(std::span(&record, 1));
     }
     bool stop() override { return context_.interrupted(); }
-    bool enough() override {
-        if (!file_.stop_at || trials_.empty()) {
+    // By the interval that the report gives. It takes a look at the whole store, which is not
+    // worth it for a few trials more.
+    bool enough(std::uint64_t blocks) override {
+        if (!file_.stop_at || static_cast<double>(blocks) < 1.1 * static_cast<double>(asked_)) {
             return false;
         }
-        const auto interval = so_far();
-        reached_ = (interval.high - interval.low) / 2 <= *file_.stop_at;
+        asked_ = blocks;
+        store_.commit();
+        const auto [low, high] = sdc_rate(store_, file_.confidence, blocks).interval;
+        reached_ = (high - low) / 2 <= *file_.stop_at;
         return reached_;
     }
     bool reached() const { return reached_; }
+    std::uint64_t trials() const { return recorded_.size(); }
 
 private:
-    // Of the SDC rate. Faults and not runs are drawn at random.
-    Interval so_far() const {
-        if (file_.importance.empty()) {
-            std::vector<Cluster> clusters;
-            clusters.reserve(trials_.size());
-            for (const auto& [number, tried] : trials_) {
-                clusters.push_back(tried.runs);
-            }
-            return clustered_rate(clusters, file_.confidence).interval;
-        }
-        std::map<std::uint32_t, double> drawn;  // by stratum
-        for (const auto& [number, tried] : trials_) {
-            ++drawn[tried.stratum];
-        }
-        // What a trial stands for: its share of the stratum, of which so many were drawn.
-        std::vector<WeightedCluster> clusters;
-        clusters.reserve(trials_.size());
-        for (const auto& [number, tried] : trials_) {
-            const auto population = campaign_.strata().at(tried.stratum).population;
-            clusters.push_back({tried.runs, tried.weight * static_cast<double>(population) /
-                                                drawn[tried.stratum]});
-        }
-        return weighted_clustered_rate(clusters, file_.confidence).interval;
-    }
-    void count(const TrialResult& result) {
-        ++runs_;
-        const bool sdc = result.outcome == Outcome::sdc;
-        sdc_ += sdc ? 1 : 0;
-        if (file_.stop_at) {
-            const auto [tried, fresh] = trials_.try_emplace(result.trial);
-            if (fresh && !file_.importance.empty()) {
-                const auto trial = campaign_.trial(result.trial);
-                tried->second.weight = trial.weight;
-                tried->second.stratum = trial.stratum;
-            }
-            ++tried->second.runs.trials;
-            tried->second.runs.events += sdc ? 1 : 0;
-        }
-    }
-
     CampaignStore& store_;
     std::uint64_t session_;
     Campaign& campaign_;
@@ -177,18 +127,11 @@ private:
     std::set<std::uint64_t> known_;               // inputs whose golden run is in the store
     std::unordered_set<std::uint64_t> recorded_;  // trials whose faults are
     std::chrono::steady_clock::time_point start_;
-    std::uint64_t runs_ = 0;
-    std::uint64_t sdc_ = 0;
-    struct Tried {
-        Cluster runs = {};
-        double weight = 1;
-        std::uint32_t stratum = 0;
-    };
-    std::map<std::uint64_t, Tried> trials_;  // where it is to be seen when there are enough
+    std::uint64_t asked_ = 0;  // blocks, whether they are enough
     bool reached_ = false;
 };
 
-CampaignStore open_store(const Options& options, const Prepared& prepared,
+CampaignStore open_store(const RunOptions& options, const Prepared& prepared,
                          const std::filesystem::path& path) {
     if (std::filesystem::exists(path)) {
         if (!options.resume) {
@@ -208,7 +151,7 @@ CampaignStore open_store(const Options& options, const Prepared& prepared,
 }
 
 Section speed(const CampaignSummary& summary, const CampaignOptions& options) {
-    Section section{"work", "This session", {}};
+    Section section{"session", "This session", {}};
     auto& s = section.scalars;
     s.push_back({"runs", "Runs with faults", summary.runs, Show::count, ""});
     s.push_back({"seconds", "Time", summary.seconds, Show::seconds,
@@ -216,10 +159,10 @@ Section speed(const CampaignSummary& summary, const CampaignOptions& options) {
     const auto rate = summary.seconds > 0 ? static_cast<double>(summary.runs) / summary.seconds : 0;
     s.push_back({"runs_per_second", "Runs/s", rate, Show::plain, ""});
     s.push_back({"golden_seconds", "One run without faults", summary.golden_seconds, Show::seconds,
-                 "op by op, one thread"});
-    s.push_back({"speed_up", "Against that for every run",
+                 "warm, op by op, one thread"});
+    s.push_back({"speed_up", "Estimated speedup",
                  rate * summary.golden_seconds / std::max(1, options.workers), Show::ratio,
-                 "per worker; an estimate, for one golden run is timed"});
+                 "per worker, over such a run for every fault"});
     if (options.audit > 0) {
         s.push_back({"audited", "Done again by brute force", summary.audited, Show::count,
                      "all with the same bits"});
@@ -237,12 +180,13 @@ Table explained(const Saving& saving) {
     return table;
 }
 
-Report run(const Options& options, Context& context) {
+Report run(const RunOptions& options, Context& context) {
     auto prepared = prepare(campaign_of(options.campaign), context);
     const auto [shard, shards] = parse_shard(options.shard);
     prepared.options.shard = shard;
     prepared.options.shards = shards;
     prepared.options.brute_force = options.brute_force;
+    prepared.options.recipe = recipe_of(prepared);
     std::unique_ptr<ScratchFolder> scratch;
     std::filesystem::path path = prepared.file.store;
     if (path.empty()) {
@@ -250,25 +194,40 @@ Report run(const Options& options, Context& context) {
         path = scratch->path() / "campaign.db";
     }
     Campaign campaign(*prepared.model, prepared.engine, prepared.inputs, prepared.options);
+    const auto decision = campaign.decision();
+    if (prepared.file.stop_at && decision.decision.kind == Decision::Kind::none) {
+        throw Error(Fault::usage, "there is no SDC rate to stop at, for the decision is 'none'",
+                    "choose a --decision, or leave --stop-at out");
+    }
+    prepared.header.decision = text(decision.decision);
+    prepared.header.decision_meaning = decision.meaning;
+    if (!campaign.whole_run().empty()) {
+        prepared.header.context.push_back({"whole_run", campaign.whole_run()});
+    }
     auto store = open_store(options, prepared, path);
     store.set_strata(campaign.strata());
-    const auto session = store.begin_run();
+    const auto session = store.begin_run(shard, shards);
     Recorder recorder(store, session, campaign, context, prepared.file);
     const auto summary = campaign.run(recorder);
     RunRecord record;
     record.run = session;
-    record.trials = summary.runs;
+    record.shard = shard;
+    record.shards = shards;
+    record.trials = recorder.trials();
+    record.results = summary.runs;
     record.seconds = summary.seconds;
     record.saved = summary.saving;
-    store.update_run(record);
+    store.end_run(record);
     store.commit();
-    if (!summary.stopped && shards == 1) {
+    if (!summary.stopped || recorder.reached()) {
         store.finish();
     }
-    auto report = inject_report(store);
+    InjectReportOptions how;
+    how.confidence = prepared.file.confidence;
+    auto report = inject_report(store, how);
     report.sections.push_back(speed(summary, prepared.options));
     if (!report.order.empty()) {
-        report.order.emplace_back("work");
+        report.order.emplace_back("session");
     }
     if (options.explain) {
         report.tables.push_back(explained(summary.saving));
@@ -277,14 +236,12 @@ Report run(const Options& options, Context& context) {
         }
     }
     for (const auto& note : campaign.notes()) {
-        report.notes.push_back(note);
+        if (note != campaign.whole_run()) {  // the store has it
+            report.notes.push_back(note);
+        }
     }
     for (const auto& note : prepared.notes) {
         report.notes.push_back(note);
-    }
-    if (recorder.reached()) {
-        report.notes.push_back(
-            fmt::format("stopped early: the SDC rate is known to ± {}", *prepared.file.stop_at));
     }
     report.partial = summary.stopped && !recorder.reached();
     if (report.partial && !prepared.file.store.empty()) {
@@ -296,7 +253,7 @@ Report run(const Options& options, Context& context) {
 }  // namespace
 
 std::function<Report(Context&)> bind_run(Args& args) {
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<RunOptions>();
     declare(args, options->campaign);
     // The rest of how they are run.
     args.option("--shard", options->shard, "I/N",
@@ -312,7 +269,7 @@ std::function<Report(Context&)> bind_run(Args& args) {
     args.example("trocar inject campaign.yaml --store run.db --resume",
                  "the whole experiment as a file, where it was left");
     args.example(
-        "trocar inject model.onnx --fill random --target activations --per layer,bit --audit 1",
+        "trocar inject model.onnx --fill random --target activations --per layer,bit --audit 1%",
         "strata by layer and bit; one run in a hundred checked by brute force");
     return [options](Context& context) { return run(*options, context); };
 }

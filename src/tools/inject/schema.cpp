@@ -5,7 +5,7 @@ namespace trocar::inject {
 
 namespace {
 
-std::function<Report(Context&)> bind(Args& args) {
+std::function<Report(Context&)> bind_schema(Args& args) {
     args.example("trocar inject schema > campaign.schema.json",
                  "for editors that check YAML files as they are written");
     return [](Context&) {
@@ -21,7 +21,7 @@ std::function<Report(Context&)> bind(Args& args) {
 extern const Command schema_command{
     .name = "schema",
     .summary = "Print the JSON Schema of campaign files",
-    .bind = bind,
+    .bind = bind_schema,
 };
 
 }  // namespace trocar::inject

@@ -12,7 +12,7 @@ namespace trocar {
 
 namespace {
 
-struct Options {
+struct DatabaseOptions {
     std::vector<std::string> names;
     std::string db;
     std::string format = "csv";
@@ -22,7 +22,7 @@ std::string setting_text(const OpSetting& setting) {
     return fmt::format("{} {}, {} threads", setting.engine, setting.version, setting.threads);
 }
 
-void need_db(Args& args, Options& options) {
+void need_db(Args& args, DatabaseOptions& options) {
     args.option("--db", options.db, "FILE", "Database of operators");
     args.require("--db");
 }
@@ -30,7 +30,7 @@ void need_db(Args& args, Options& options) {
 // --- list
 // -------------------------------------------------------------------------------------
 
-Report list(const Options& options) {
+Report list(const DatabaseOptions& options) {
     const OpDatabase database(options.db, OpDatabase::Mode::read);
     Report report;
     report.tool = "ops list";
@@ -103,7 +103,7 @@ Report list(const Options& options) {
 }
 
 std::function<Report(Context&)> bind_list(Args& args) {
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<DatabaseOptions>();
     need_db(args, *options);
     args.example("trocar ops list --db ops.db", "All operators with their times");
     return [options](Context&) { return list(*options); };
@@ -112,7 +112,7 @@ std::function<Report(Context&)> bind_list(Args& args) {
 // --- show
 // -------------------------------------------------------------------------------------
 
-Report show_one(const Options& options) {
+Report show_one(const DatabaseOptions& options) {
     if (options.names.size() != 1) {
         throw Error(Fault::usage, "one operator is shown at a time");
     }
@@ -185,7 +185,7 @@ Report show_one(const Options& options) {
 }
 
 std::function<Report(Context&)> bind_show(Args& args) {
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<DatabaseOptions>();
     args.positionals(options->names, "KEY", "Key of an operator, or how it begins");
     need_db(args, *options);
     args.example("trocar ops show 3f2a --db ops.db", "All that is known of one operator");
@@ -196,7 +196,7 @@ std::function<Report(Context&)> bind_show(Args& args) {
 // --------------------------------------------------------------------
 
 std::function<Report(Context&)> bind_export(Args& args) {
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<DatabaseOptions>();
     need_db(args, *options);
     args.choice("--as", options->format, "csv|jsonl", "Comma-separated values, or JSON lines");
     args.example("trocar ops export --db ops.db --as jsonl > ops.jsonl",
@@ -212,7 +212,7 @@ std::function<Report(Context&)> bind_export(Args& args) {
 }
 
 std::function<Report(Context&)> bind_merge(Args& args) {
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<DatabaseOptions>();
     args.positionals(options->names, "DB", "Databases to take from");
     need_db(args, *options);
     args.example("trocar ops merge laptop.db board.db --db all.db",
@@ -245,7 +245,7 @@ std::function<Report(Context&)> bind_merge(Args& args) {
 }
 
 std::function<Report(Context&)> bind_verify(Args& args) {
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<DatabaseOptions>();
     need_db(args, *options);
     args.example("trocar ops verify --db ops.db", "Is it whole, and do times follow from samples?");
     return [options](Context&) {

@@ -160,7 +160,7 @@ Table measure_rounds(const ExplainOptions& options, const Target& target, Contex
     return table;
 }
 
-Report run(const ExplainOptions& options, Context& context) {
+Report run_explain(const ExplainOptions& options, Context& context) {
     if (options.models.size() != 1) {
         throw Error(Fault::usage, "one model is explained at a time");
     }
@@ -201,7 +201,7 @@ Report run(const ExplainOptions& options, Context& context) {
     return report;
 }
 
-std::function<Report(Context&)> bind(Args& args) {
+std::function<Report(Context&)> bind_explain(Args& args) {
     const auto options = std::make_shared<ExplainOptions>();
     args.positionals(options->models, "MODEL", "Model file");
     ops_tool_parts::declare(args, *options);
@@ -215,7 +215,7 @@ std::function<Report(Context&)> bind(Args& args) {
     args.option("--plot", options->plot, "FILE.svg", "Draw the operators beside the whole");
     args.example("trocar ops explain model.onnx --db ops.db",
                  "The sum of its operators against the whole model");
-    return [options](Context& context) { return run(*options, context); };
+    return [options](Context& context) { return run_explain(*options, context); };
 }
 
 }  // namespace
@@ -223,7 +223,7 @@ std::function<Report(Context&)> bind(Args& args) {
 extern const Command ops_explain{
     .name = "explain",
     .summary = "The sum of a model's operators against the whole model, and what makes the gap",
-    .bind = bind,
+    .bind = bind_explain,
 };
 
 }  // namespace trocar

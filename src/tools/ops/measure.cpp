@@ -70,7 +70,7 @@ MeasureSummary until_explained(OpDatabase& database, const Target& target) {
     return summary;
 }
 
-Report run(const Options& options, Context& context) {
+Report run_measure(const Options& options, Context& context) {
     if (options.models.empty()) {
         throw Error(Fault::usage, "no model to measure");
     }
@@ -103,14 +103,14 @@ Report run(const Options& options, Context& context) {
     return report;
 }
 
-std::function<Report(Context&)> bind(Args& args) {
+std::function<Report(Context&)> bind_measure(Args& args) {
     const auto options = std::make_shared<Options>();
     args.positionals(options->models, "MODEL",
                      "Model files, and files (.yaml) that list models and sweeps of operators");
     ops_tool_parts::declare(args, *options);
     args.example("trocar ops measure model.onnx --db ops.db",
                  "Every distinct operator that the database does not have yet");
-    return [options](Context& context) { return run(*options, context); };
+    return [options](Context& context) { return run_measure(*options, context); };
 }
 
 }  // namespace
@@ -118,7 +118,7 @@ std::function<Report(Context&)> bind(Args& args) {
 extern const Command ops_measure{
     .name = "measure",
     .summary = "Measure the operators of models that a database does not have yet",
-    .bind = bind,
+    .bind = bind_measure,
 };
 
 }  // namespace trocar

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "trocar/error.h"
 #include "util/files.h"
 #include "util/text.h"
@@ -46,13 +46,18 @@ void read_rules(const Model& model, const std::string& path, std::vector<DeviceR
 std::map<std::string, double> read_costs(const std::string& path) {
     std::map<std::string, double> costs;
     const auto text = read_file(path);
-    const auto json = nlohmann::json::parse(text, nullptr, false);
-    if (json.is_object() && json.contains("tables") && json["tables"].is_object()) {
-        for (const auto& [key, table] : json["tables"].items()) {
-            for (const auto& row : table.is_array() ? table : nlohmann::json::array()) {
-                if (row.is_object() && row.contains("name") && row["name"].is_string() &&
-                    row.contains("self_ns") && row["self_ns"].is_number()) {
-                    costs.emplace(row["name"].get<std::string>(), row["self_ns"].get<double>());
+    const auto json = Json::parse(text);
+    const auto* tables = json ? json->find("tables") : nullptr;
+    if (tables != nullptr && tables->is_object()) {
+        for (const auto& [key, table] : tables->items()) {
+            if (!table.is_array()) {
+                continue;
+            }
+            for (const auto& row : table) {
+                const auto* name = row.find("name");
+                const auto* cost = row.find("self_ns");
+                if (name != nullptr && name->is_string() && cost != nullptr && cost->is_number()) {
+                    costs.emplace(name->string(), cost->number());
                 }
             }
         }

@@ -1,9 +1,10 @@
 #include "tools/partition/present.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
+
+#include "util/text.h"
 
 namespace trocar::partition_tool_parts {
 
@@ -59,7 +60,7 @@ Table cut_table(const PartitionManifest& manifest) {
             {.cells = {cut.name, type_text(cut.type),
                        cut.bytes ? Cell(std::uint64_t{*cut.bytes})
                                  : Cell::unavailable("its size is not known"),
-                       std::uint64_t{cut.from}, fmt::format("{}", fmt::join(cut.to, ", ")),
+                       std::uint64_t{cut.from}, fmt::format("{}", join(cut.to, ", ")),
                        cut.sha256.empty() ? Cell::unavailable("not run") : Cell(cut.sha256)}});
     }
     return table;

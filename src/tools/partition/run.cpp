@@ -15,7 +15,7 @@ namespace trocar {
 
 namespace {
 
-struct Options {
+struct RunOptions {
     std::string folder;
     InputSpec inputs;
     std::string output;
@@ -55,7 +55,7 @@ Model inputs_of(const std::filesystem::path& folder, const PartitionManifest& ma
     return made;
 }
 
-std::map<std::string, std::shared_ptr<Engine>> engines_of(const Options& options,
+std::map<std::string, std::shared_ptr<Engine>> engines_of(const RunOptions& options,
                                                           const PartitionManifest& manifest,
                                                           Context& context) {
     std::map<std::string, std::shared_ptr<Engine>> engines;
@@ -76,7 +76,7 @@ std::map<std::string, std::shared_ptr<Engine>> engines_of(const Options& options
     return engines;
 }
 
-Report run(const Options& options, Context& context) {
+Report run_parts(const RunOptions& options, Context& context) {
     const auto manifest = read_partition(options.folder);
     check_parts(options.folder, manifest);
     if (!manifest.parts.empty()) {
@@ -148,8 +148,8 @@ Report run(const Options& options, Context& context) {
     return report;
 }
 
-std::function<Report(Context&)> bind(Args& args) {
-    const auto options = std::make_shared<Options>();
+std::function<Report(Context&)> bind_run(Args& args) {
+    const auto options = std::make_shared<RunOptions>();
     args.positional(options->folder, "FOLDER", "Folder that `trocar partition` made");
     declare_input_options(args, options->inputs);
     args.option("-o,--output", options->output, "FOLDER", "Write each output to a file there");
@@ -160,7 +160,7 @@ std::function<Report(Context&)> bind(Args& args) {
                 "model run so");
     args.example("trocar partition run parts --input x.npy --output out",
                  "All parts in their order, handing over what they make");
-    return [options](Context& context) { return run(*options, context); };
+    return [options](Context& context) { return run_parts(*options, context); };
 }
 
 }  // namespace
@@ -168,7 +168,7 @@ std::function<Report(Context&)> bind(Args& args) {
 extern const Command partition_run{
     .name = "run",
     .summary = "Run the parts one after the other",
-    .bind = bind,
+    .bind = bind_run,
 };
 
 }  // namespace trocar

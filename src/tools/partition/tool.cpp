@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -162,7 +161,7 @@ private:
                 any = any || (open && !shape.empty());
                 shape.push_back(!open ? dim.value : shape.empty() ? 2 : size);
             }
-            all.push_back(fmt::format("{}={}", tensor.name, fmt::join(shape, ",")));
+            all.push_back(fmt::format("{}={}", tensor.name, join(shape, ",")));
         }
         return any ? all : std::vector<std::string>{};
     }

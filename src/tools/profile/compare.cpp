@@ -6,8 +6,8 @@
 #include <charconv>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "trocar/error.h"
 #include "util/files.h"
 #include "util/statistics.h"
@@ -15,8 +15,6 @@
 namespace trocar::profiles {
 
 namespace {
-
-using nlohmann::json;
 
 // Chances of 5 % that something differs where nothing does, over all rows together.
 constexpr double significant = 0.05;
@@ -26,12 +24,12 @@ constexpr double significant = 0.05;
                 "write one with `trocar profile MODEL --json > FILE` or --report FILE.json");
 }
 
-std::vector<double> read_samples(const json& row) {
+std::vector<double> read_samples(const Json& row) {
     std::vector<double> samples;
-    const auto found = row.find("samples_ns");
-    if (found != row.end() && found->is_array()) {
+    const auto* found = row.find("samples_ns");
+    if (found != nullptr && found->is_array()) {
         for (const auto& text : *found) {
-            const auto number = text.is_string() ? text.get<std::string>() : text.dump();
+            const auto number = dump_json(text);
             double value = 0;
             std::from_chars(number.data(), number.data() + number.size(), value);
             samples.push_back(value);
@@ -44,15 +42,15 @@ std::vector<double> read_samples(const json& row) {
 class Earlier {
 public:
     explicit Earlier(const std::filesystem::path& file) {
-        const auto report = json::parse(read_file(file), nullptr, false);
-        if (!report.is_object() || report.value("tool", "") != "profile" ||
-            !report.contains("tables") || !report["tables"].contains("samples")) {
+        const auto report = Json::parse(read_file(file));
+        if (!report || !report->is_object() || report->string_or("tool", "") != "profile" ||
+            !report->contains("tables") || !report->at("tables").contains("samples")) {
             refuse(file);
         }
-        for (const auto& row : report["tables"]["samples"]) {
-            const auto name = row.value("name", "");
+        for (const auto& row : report->at("tables").at("samples")) {
+            const auto name = row.string_or("name", "");
             samples_[{name, counts_[name]++}] = read_samples(row);
-            view_ = row.value("view", view_);
+            view_ = row.string_or("view", view_);
         }
     }
 

@@ -1,7 +1,6 @@
 #include "tools/profile/cut.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
@@ -59,7 +58,7 @@ std::string near_matches(const Graph& graph, const std::string& selector) {
     std::vector<std::string> some(types.begin(), types.end());
     some.resize(std::min<std::size_t>(some.size(), 12));
     return fmt::format("{}{}its types are {}{}; --allow-empty goes on without", near,
-                       near.empty() ? "" : " ", fmt::join(some, ", "),
+                       near.empty() ? "" : " ", join(some, ", "),
                        types.size() > some.size() ? ", …" : "");
 }
 

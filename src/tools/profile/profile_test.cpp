@@ -1,8 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
+#include "base/json.h"
 #include "tools/profile/compare.h"
 #include "tools/profile/cut.h"
 #include "tools/profile/files.h"
@@ -77,22 +76,22 @@ TEST(ProfileFiles, FoldedStacksAddUpToTheRun) {
 }
 
 TEST(ProfileFiles, SpeedscopeWeighsEveryStack) {
-    const auto file = nlohmann::json::parse(speedscope(five_parts(), "x"));
-    EXPECT_EQ(25000, file["profiles"][0]["endValue"]);
-    EXPECT_THAT(file["profiles"][0]["samples"], SizeIs(6));
-    EXPECT_EQ("a", file["shared"]["frames"][0]["name"]);
+    const auto file = Json::parse_or_throw(speedscope(five_parts(), "x"));
+    EXPECT_EQ(file.at("profiles").at(0).at("endValue"), 25000);
+    EXPECT_EQ(file.at("profiles").at(0).at("samples").size(), 6);
+    EXPECT_EQ(file.at("shared").at("frames").at(0).at("name"), "a");
 }
 
 TEST(ProfileFiles, TraceNestsPartsInModulesInRuns) {
-    const auto file = nlohmann::json::parse(chrome_trace(five_parts(), "x"));
+    const auto file = Json::parse_or_throw(chrome_trace(five_parts(), "x"));
     double module_end = 0;
     double run_begin = -1;
-    for (const auto& event : file["traceEvents"]) {
-        if (event["name"] == "run 1") {
-            run_begin = event["ts"];
+    for (const auto& event : file.at("traceEvents")) {
+        if (event.at("name") == "run 1") {
+            run_begin = event.at("ts").number();
         }
-        if (event["name"] == "a" && run_begin < 0) {
-            module_end = event["ts"].get<double>() + event["dur"].get<double>();
+        if (event.at("name") == "a" && run_begin < 0) {
+            module_end = event.at("ts").number() + event.at("dur").number();
         }
     }
     EXPECT_EQ(50, run_begin);
@@ -140,16 +139,20 @@ TEST(ProfileDoubts, SeeWhatCannotBe) {
 
 // The file that --json writes, as far as it is read again.
 std::string written(const Profile& profile, const char* view) {
-    nlohmann::json rows;
-    rows.push_back({{"name", "whole run"},
-                    {"view", view},
-                    {"samples_ns", sample_texts(profile.wall_ns, profile.steady)}});
+    Json file;
+    file["tool"] = "profile";
+    auto& rows = file["tables"]["samples"];
+    const auto add = [&](const std::string& name, const std::vector<double>& by_run) {
+        rows.push_back(Json::object(Json::Order::sorted,
+                                    {{"name", name},
+                                     {"view", view},
+                                     {"samples_ns", sample_texts(by_run, profile.steady)}}));
+    };
+    add("whole run", profile.wall_ns);
     for (const auto& p : profile.parts) {
-        rows.push_back({{"name", p.name},
-                        {"view", view},
-                        {"samples_ns", sample_texts(p.total_ns, profile.steady)}});
+        add(p.name, p.total_ns);
     }
-    return nlohmann::json{{"tool", "profile"}, {"tables", {{"samples", rows}}}}.dump();
+    return file.dump();
 }
 
 TEST(ProfileCompare, TellsChangeFromChance) {

@@ -2,9 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "trocar/error.h"
 #include "util/files.h"
 
@@ -32,16 +33,16 @@ std::string key_of(Context& context) {
                        text_of(facts, "engine_version"), context.threads());
 }
 
-nlohmann::json read_cache(const std::filesystem::path& file) {
+Json read_cache(const std::filesystem::path& file) {
     std::error_code failure;
     if (file.empty() || !std::filesystem::exists(file, failure)) {
-        return nlohmann::json::object();
+        return Json::object();
     }
-    auto cache = nlohmann::json::parse(read_file(file), nullptr, false);
-    return cache.is_object() ? cache : nlohmann::json::object();
+    auto cache = Json::parse(read_file(file));
+    return cache && cache->is_object() ? *std::move(cache) : Json::object();
 }
 
-void write_cache(const std::filesystem::path& file, const nlohmann::json& cache, Context& context) {
+void write_cache(const std::filesystem::path& file, const Json& cache, Context& context) {
     std::error_code failure;
     std::filesystem::create_directories(file.parent_path(), failure);
     try {
@@ -83,15 +84,16 @@ Peaks find_peaks(Context& context, bool measure_anew) {
     const auto file = folder.empty() ? folder : folder / "peaks.json";
     auto cache = read_cache(file);
     const auto key = key_of(context);
-    const auto known = cache.find(key);
-    if (!measure_anew && known != cache.end() && known->is_object() &&
-        known->value("flops", 0.0) > 0 && known->value("bytes", 0.0) > 0) {
-        return {known->value("flops", 0.0), known->value("bytes", 0.0), context.threads()};
+    const auto* known = cache.find(key);
+    if (!measure_anew && known != nullptr && known->is_object() &&
+        known->number_or("flops", 0) > 0 && known->number_or("bytes", 0) > 0) {
+        return {known->number_or("flops", 0), known->number_or("bytes", 0), context.threads()};
     }
     context.progress("measuring peaks", 0, 0);
     const auto peaks = measure_peaks(*context.engine(), context.threads());
     if (!file.empty()) {
-        cache[key] = {{"flops", peaks.flops}, {"bytes", peaks.bytes}};
+        cache[key] =
+            Json::object(Json::Order::sorted, {{"flops", peaks.flops}, {"bytes", peaks.bytes}});
         write_cache(file, cache, context);
     }
     return peaks;

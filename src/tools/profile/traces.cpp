@@ -1,28 +1,32 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "tools/profile/files.h"
+#include "util/text.h"
 
 namespace trocar::profiles {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr std::size_t most_runs = 50;  // in a trace: viewers slow down long before files end
 constexpr const char* rest = "unattributed";
 
-std::string dump(const Json& value) {
-    return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+Json object(std::initializer_list<JsonMember> members) {
+    return Json::object(Json::Order::given, members);
 }
 
 Json event(const std::string& name, const char* category, double start_ns, double spent_ns) {
-    return {{"name", name},           {"cat", category}, {"ph", "X"}, {"ts", start_ns / 1000},
-            {"dur", spent_ns / 1000}, {"pid", 1},        {"tid", 1}};
+    return object({{"name", name},
+                   {"cat", category},
+                   {"ph", "X"},
+                   {"ts", start_ns / 1000},
+                   {"dur", spent_ns / 1000},
+                   {"pid", 1},
+                   {"tid", 1}});
 }
 
 // A module is open from the begin of its first part to the end of its last, as long as no part of
@@ -78,7 +82,7 @@ void add_run(const Profile& profile, std::size_t run, Json& events) {
         stack.pop_back();
         modules.part(stack, start, start + part.total_ns[run]);
         auto entry = event(label, "op", start, part.total_ns[run]);
-        entry["args"] = {{"name", part.name}, {"type", part.type}};
+        entry["args"] = object({{"name", part.name}, {"type", part.type}});
         events.push_back(std::move(entry));
     }
     modules.close(0);
@@ -88,12 +92,14 @@ void add_run(const Profile& profile, std::size_t run, Json& events) {
 
 std::string chrome_trace(const Profile& profile, const std::string& title) {
     auto events = Json::array();
-    events.push_back(
-        {{"name", "process_name"}, {"ph", "M"}, {"pid", 1}, {"args", {{"name", title}}}});
+    events.push_back(object(
+        {{"name", "process_name"}, {"ph", "M"}, {"pid", 1}, {"args", object({{"name", title}})}}));
     for (std::size_t run = 0; run < std::min(profile.wall_ns.size(), most_runs); ++run) {
         add_run(profile, run, events);
     }
-    return dump({{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events)}}) + "\n";
+    auto file = object({{"displayTimeUnit", "ms"}});
+    file["traceEvents"] = std::move(events);
+    return file.dump() + "\n";
 }
 
 std::string folded_stacks(const Profile& profile) {
@@ -106,7 +112,7 @@ std::string folded_stacks(const Profile& profile) {
             std::replace(frame.begin(), frame.end(), '\n', ' ');
             frames.push_back(std::move(frame));
         }
-        text += fmt::format("{} {}\n", fmt::join(frames, ";"), std::llround(std::max(0.0, ns)));
+        text += fmt::format("{} {}\n", join(frames, ";"), std::llround(std::max(0.0, ns)));
     };
     for (std::size_t i = 0; i < profile.parts.size(); ++i) {
         add(stack_of(profile, i), typical(profile.parts[i].self_ns, runs));
@@ -122,7 +128,7 @@ std::string speedscope(const Profile& profile, const std::string& title) {
     const auto frame = [&](const std::string& name) {
         const auto [found, fresh] = numbers.try_emplace(name, numbers.size());
         if (fresh) {
-            frames.push_back({{"name", name}});
+            frames.push_back(object({{"name", name}}));
         }
         return found->second;
     };
@@ -142,18 +148,19 @@ std::string speedscope(const Profile& profile, const std::string& title) {
         add(stack_of(profile, i), typical(profile.parts[i].self_ns, runs));
     }
     add({rest}, unattributed(profile, runs));
-    Json file{{"$schema", "https://www.speedscope.app/file-format-schema.json"},
-              {"name", title},
-              {"exporter", "trocar"},
-              {"shared", {{"frames", std::move(frames)}}}};
-    file["profiles"] = Json::array({Json{{"type", "sampled"},
-                                         {"name", title},
-                                         {"unit", "nanoseconds"},
-                                         {"startValue", 0},
-                                         {"endValue", sum},
-                                         {"samples", std::move(samples)},
-                                         {"weights", std::move(weights)}}});
-    return dump(file) + "\n";
+    auto file = object({{"$schema", "https://www.speedscope.app/file-format-schema.json"},
+                        {"name", title},
+                        {"exporter", "trocar"},
+                        {"shared", object({})}});
+    file["shared"]["frames"] = std::move(frames);
+    auto& sampled = file["profiles"].push_back(object({{"type", "sampled"},
+                                                       {"name", title},
+                                                       {"unit", "nanoseconds"},
+                                                       {"startValue", 0},
+                                                       {"endValue", sum}}));
+    sampled["samples"] = std::move(samples);
+    sampled["weights"] = std::move(weights);
+    return file.dump() + "\n";
 }
 
 }  // namespace trocar::profiles

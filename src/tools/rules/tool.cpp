@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <memory>
@@ -36,7 +35,7 @@ Report list(Context&) {
         .note = {}};
     for (const auto& one : mappings()) {
         table.rows.push_back({.cells = {one.from, one.to, std::uint64_t{one.types.size()},
-                                        Cell(fmt::format("{}", fmt::join(one.types, " ")))}});
+                                        Cell(fmt::format("{}", join(one.types, " ")))}});
     }
     report.tables.push_back(std::move(table));
     return report;
@@ -56,10 +55,9 @@ Report show(const Options& options) {
                 .note = {}};
     for (const auto& one :
          rule_infos(options.from, options.to, {options.rules.begin(), options.rules.end()})) {
-        table.rows.push_back(
-            {.cells = {Cell(fmt::format("{}", fmt::join(one.matches, ", "))), one.name,
-                       Cell(fmt::format("{}", fmt::join(one.makes, ", "))),
-                       std::uint64_t{one.tests}, one.untested}});
+        table.rows.push_back({.cells = {Cell(fmt::format("{}", join(one.matches, ", "))), one.name,
+                                        Cell(fmt::format("{}", join(one.makes, ", "))),
+                                        std::uint64_t{one.tests}, one.untested}});
     }
     report.tables.push_back(std::move(table));
     return report;

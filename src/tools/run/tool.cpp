@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -82,7 +81,7 @@ void check_ports(const Session& session, const Model& model, const Options& opti
     throw Error(Fault::usage, fmt::format("no op of the model matches {} of the tool", text),
                 near.empty() ? "--allow-empty runs it all the same"
                              : fmt::format("near to it: {}; --allow-empty runs it all the same",
-                                           fmt::join(near, ", ")));
+                                           join(near, ", ")));
 }
 
 Session open_session(const Options& options, const Model& model, const Selector& cut,
@@ -288,6 +287,13 @@ Report run(const Options& options, Context& context) {
     report.sections.push_back(program_section(*session, cut, options, context));
     report.order = {"inputs", "outputs", "time", "programs"};
     report.notes = inputs.notes;
+    if (tools.empty() && session->plan().segments.size() > 1 && has_half_floats(model.graph)) {
+        const auto whole =
+            compare_whole_run(model, context.engine(), session->plan(), inputs.values, outputs);
+        if (!whole.same) {
+            report.notes.push_back(text(whole));
+        }
+    }
     add_findings(report, tools, *session);
     return report;
 }
@@ -303,7 +309,8 @@ std::function<Report(Context&)> bind(Args& args) {
         "End a program after these ops: none, all, or a selector such as Conv or name:/layer1/*");
     args.choice("--optimize", options->optimize, "engine|none",
                 "What the engine may do with a program: fuse and reorder as it likes, or nothing; "
-                "with none, whole and cut runs give the same bits");
+                "with none, whole and cut runs give the same bits, but for half floats that the "
+                "engine computes in f32");
     args.option("--repeat", options->repeat, "N", "Run N more times and show median and spread");
     args.option("--warmup", options->warmup, "N",
                 "Runs before those of --repeat that are not counted");

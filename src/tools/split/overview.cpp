@@ -1,12 +1,12 @@
 #include "tools/split/overview.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
 
 #include "util/files.h"
+#include "util/text.h"
 
 namespace trocar {
 
@@ -18,7 +18,7 @@ struct AttributeText {
     std::string operator()(float number) const { return fmt::format("{:g}", number); }
     std::string operator()(const std::string& text) const { return text; }
     std::string operator()(const Constant& constant) const {
-        return fmt::format("{}[{}]", name(constant.dtype()), fmt::join(constant.shape(), ","));
+        return fmt::format("{}[{}]", name(constant.dtype()), join(constant.shape(), ","));
     }
     std::string operator()(const std::shared_ptr<Graph>& graph) const {
         return fmt::format("{} ops", graph ? graph->op_count() : 0);
@@ -30,7 +30,7 @@ struct AttributeText {
         for (const auto& one : list) {
             texts.push_back((*this)(one));
         }
-        return fmt::format("[{}]", fmt::join(texts, ","));
+        return fmt::format("[{}]", join(texts, ","));
     }
 };
 
@@ -43,7 +43,7 @@ std::string attributes_of(const Graph& graph, const Part& part) {
         texts.push_back(
             fmt::format("{}={}", attribute.name, std::visit(AttributeText{}, attribute.value)));
     }
-    return fmt::format("{}", fmt::join(texts, " "));
+    return fmt::format("{}", join(texts, " "));
 }
 
 std::uint64_t parameters_of(const Chain& chain, const Part& part) {
@@ -65,7 +65,7 @@ std::string types_of(const std::vector<LabValue>& values) {
     for (const auto& value : values) {
         texts.push_back(type_text(value.type));
     }
-    return fmt::format("{}", fmt::join(texts, " "));
+    return fmt::format("{}", join(texts, " "));
 }
 
 Row layer_row(const Chain& chain, const Part& part, const LabLayer& layer) {

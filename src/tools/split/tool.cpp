@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <memory>
@@ -55,7 +54,7 @@ std::string format_named(const std::string& name) {
     }
     if (std::find(names.begin(), names.end(), name) == names.end()) {
         throw Error(Fault::usage, fmt::format("layers cannot be written as '{}'", name),
-                    fmt::format("--to takes {}", fmt::join(names, ", ")));
+                    fmt::format("--to takes {}", join(names, ", ")));
     }
     return name;
 }

@@ -1,9 +1,11 @@
 #include "tools/summary/attributes.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <span>
+
+#include "util/text.h"
 
 namespace trocar::summary {
 namespace {
@@ -19,7 +21,7 @@ std::string sizes(const std::vector<std::int64_t>& values, bool merge) {
     if (merge && !values.empty() && all_are(values, values[0])) {
         return fmt::format("{}", values[0]);
     }
-    return fmt::format("{}", fmt::join(values, "×"));
+    return fmt::format("{}", join(values, "×"));
 }
 
 // Pads come as all beginnings, then all ends.
@@ -33,7 +35,7 @@ std::string pads(const std::vector<std::int64_t>& values) {
                    values.begin() + static_cast<std::ptrdiff_t>(half))) {
         return sizes({values.begin(), values.begin() + static_cast<std::ptrdiff_t>(half)}, false);
     }
-    return fmt::format("{}", fmt::join(values, ","));
+    return fmt::format("{}", join(values, ","));
 }
 
 std::string shorten(std::string text) {
@@ -52,8 +54,7 @@ template <class T>
 std::string list_text(const std::vector<T>& values) {
     constexpr std::size_t most = 16;
     std::size_t shown = std::min(values.size(), most);
-    std::string text = fmt::format(
-        "{}", fmt::join(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(shown), ","));
+    std::string text = join(std::span(values).first(shown), ",");
     return shown < values.size() ? fmt::format("{},… ({})", text, values.size()) : text;
 }
 
@@ -351,7 +352,7 @@ std::string attribute_text(const OpFacts& facts) {
             parts.push_back(fmt::format("{}={}", a.name, value));
         }
     }
-    return fmt::format("{}", fmt::join(parts, " "));
+    return fmt::format("{}", join(parts, " "));
 }
 
 }  // namespace trocar::summary

@@ -1,11 +1,11 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include "tools/summary/present.h"
+#include "util/text.h"
 
 namespace trocar::summary {
 namespace {
@@ -45,7 +45,7 @@ std::string tensors_of(const OpRow& row, bool constants) {
             texts.push_back(text_of(row.scope->fact(id)));
         }
     }
-    return fmt::format("{}", fmt::join(texts, ", "));
+    return fmt::format("{}", join(texts, ", "));
 }
 
 }  // namespace
@@ -122,7 +122,7 @@ Table config_table(std::span<const Summary> summaries, const Options& options) {
                      r.attributes,
                      tensors_of(r, false),
                      tensors_of(r, true),
-                     fmt::format("{}", fmt::join(output_texts(r), ", ")),
+                     fmt::format("{}", join(output_texts(r), ", ")),
                      counted(r.count.macs),
                      counted(c.sums.macs),
                      unknown || macs == 0

@@ -1,10 +1,11 @@
 #include "tools/summary/dependence.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <string_view>
+
+#include "util/text.h"
 
 namespace trocar::summary {
 namespace {
@@ -189,10 +190,10 @@ struct AttributeKey {
         return fmt::format("{} {}", v.size(), v);
     }
     std::optional<std::string> operator()(const std::vector<std::int64_t>& v) const {
-        return fmt::format("{}", fmt::join(v, ","));
+        return fmt::format("{}", join(v, ","));
     }
     std::optional<std::string> operator()(const std::vector<float>& v) const {
-        return fmt::format("{}", fmt::join(v, ","));
+        return fmt::format("{}", join(v, ","));
     }
     template <class Other>
     std::optional<std::string> operator()(const Other&) const {

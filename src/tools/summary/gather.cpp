@@ -1,7 +1,6 @@
 #include "tools/summary/gather.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <future>
@@ -9,6 +8,7 @@
 #include "tools/summary/assume.h"
 #include "tools/summary/observe.h"
 #include "trocar/error.h"
+#include "util/text.h"
 
 namespace trocar::summary {
 namespace {
@@ -104,7 +104,7 @@ void assume(Summary& summary, Context& context, const Options& options) {
     }
     auto sizes = assume_sizes(*summary.scope, inputs->values);
     if (!sizes.empty()) {
-        summary.shapes = fmt::format("declared in the file, with {}", fmt::join(sizes, ", "));
+        summary.shapes = fmt::format("declared in the file, with {}", join(sizes, ", "));
     }
 }
 

@@ -1,7 +1,6 @@
 #include "tools/summary/observe.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstring>
@@ -12,13 +11,14 @@
 #include "trocar/error.h"
 #include "trocar/session.h"
 #include "util/mapped_file.h"
+#include "util/text.h"
 
 namespace trocar::summary {
 namespace {
 
 constexpr std::size_t release_from = std::size_t{1} << 16;  // bytes of a constant worth giving back
 
-Fact fact_of(const Value& value) {
+Fact observed_fact(const Value& value) {
     Fact fact;
     if (value.is_tensor()) {
         fact.kind = Type::Kind::tensor;
@@ -134,7 +134,7 @@ private:
         run.known[index(id)] = true;
         if (index(id) < run.scope.tensors.size()) {
             const Constant* constant = run.scope.fact(id).constant;
-            run.scope.fact(id) = fact_of(value);
+            run.scope.fact(id) = observed_fact(value);
             run.scope.fact(id).constant = constant;
         }
     }
@@ -142,7 +142,7 @@ private:
     static void start(Run& run, const Given& given) {
         std::vector<std::string> faults = check_inputs(run.model, given.inputs);
         if (!faults.empty()) {
-            throw Error(Fault::input, fmt::format("{}", fmt::join(faults, "; ")));
+            throw Error(Fault::input, fmt::format("{}", join(faults, "; ")));
         }
         for (TensorId id : run.model.graph.inputs()) {
             const Tensor& t = run.model.graph.tensor(id);

@@ -7,7 +7,7 @@
 namespace trocar::summary {
 namespace {
 
-constexpr std::array<std::size_t, 4> sizes{2, 4, 8, 16};
+constexpr std::array<std::size_t, 4> block_sizes{2, 4, 8, 16};
 
 std::size_t extent_of(std::span<const std::int64_t> shape, std::size_t from, std::size_t to) {
     std::size_t n = 1;
@@ -27,9 +27,9 @@ PatternFinder::PatternFinder(std::span<const std::int64_t> shape, WeightAxes axe
         axis->inner = extent_of(shape, number + 1, shape.size());
         axis->zeros.resize(axis->extent);
     }
-    for (std::size_t i = 0; i < sizes.size(); ++i) {
-        groups_[i].size = sizes[i];
-        groups_[i].fewest = sizes[i];
+    for (std::size_t i = 0; i < block_sizes.size(); ++i) {
+        groups_[i].size = block_sizes[i];
+        groups_[i].fewest = block_sizes[i];
         groups_[i].zeros.resize(reduced_.inner);
     }
 }

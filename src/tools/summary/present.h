@@ -22,4 +22,7 @@ Table uncounted_table(const Summary& summary);
 // Distinct configurations of layers over several models, with how often each occurs.
 Table config_table(std::span<const Summary> summaries, const Options& options);
 
+// 0 of nothing.
+double ratio(std::uint64_t part, std::uint64_t whole);
+
 }  // namespace trocar::summary

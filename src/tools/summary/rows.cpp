@@ -11,6 +11,11 @@
 #include "trocar/error.h"
 
 namespace trocar::summary {
+std::uint64_t mix(std::uint64_t hash, std::uint64_t more) {
+    hash ^= more + 0x9e3779b97f4a7c15 + (hash << 6) + (hash >> 2);
+    return hash * 0xff51afd7ed558ccd;
+}
+
 namespace {
 
 constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
@@ -24,17 +29,12 @@ std::uint64_t times(std::uint64_t a, std::uint64_t b) {
     return __builtin_mul_overflow(a, b, &result) || result > most ? most : result;
 }
 
-std::uint64_t mix(std::uint64_t hash, std::uint64_t more) {
-    hash ^= more + 0x9e3779b97f4a7c15 + (hash << 6) + (hash >> 2);
-    return hash * 0xff51afd7ed558ccd;
-}
-
-std::uint64_t mix(std::uint64_t hash, const std::string& text) {
+std::uint64_t mix_text(std::uint64_t hash, const std::string& text) {
     return mix(hash, std::hash<std::string>{}(text));
 }
 
 std::uint64_t structure_of(const OpRow& row, const OpFacts& facts) {
-    std::uint64_t hash = mix(mix(17, row.type), row.attributes);
+    std::uint64_t hash = mix_text(mix_text(17, row.type), row.attributes);
     for (const auto* list : {&facts.inputs, &facts.outputs}) {
         hash = mix(hash, list->size());
         for (const TensorFacts& t : *list) {

@@ -92,4 +92,7 @@ std::vector<std::string> output_texts(const OpRow& row);
 // Where the shapes of its outputs come from: "run", "declared", "unavailable: why".
 std::string shapes_from(const OpRow& row);
 
+// Adds a number to a hash.
+std::uint64_t mix(std::uint64_t hash, std::uint64_t more);
+
 }  // namespace trocar::summary

@@ -1,13 +1,17 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 
 #include "tools/summary/present.h"
+#include "util/text.h"
 
 namespace trocar::summary {
+double ratio(std::uint64_t part, std::uint64_t whole) {
+    return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
 namespace {
 
 std::string count_text(std::uint64_t n) {
@@ -15,10 +19,6 @@ std::string count_text(std::uint64_t n) {
 }
 std::string bytes_text(std::uint64_t n) {
     return show(Cell(n), Show::bytes);
-}
-
-double ratio(std::uint64_t part, std::uint64_t whole) {
-    return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
 std::vector<std::string> port_texts(const Summary& s, std::span<const TensorId> ids) {
@@ -97,8 +97,8 @@ std::vector<std::string> signature_texts(const Model& model) {
         for (const auto& argument : signature.outputs) {
             outputs.push_back(argument.name);
         }
-        texts.push_back(fmt::format("{}: {} → {}", signature.name, fmt::join(inputs, ", "),
-                                    fmt::join(outputs, ", ")));
+        texts.push_back(
+            fmt::format("{}: {} → {}", signature.name, join(inputs, ", "), join(outputs, ", ")));
     }
     return texts;
 }
@@ -252,7 +252,7 @@ Section compute_section(const Summary& s) {
         return lacking && n == 0 ? Cell::unavailable("ops are not counted") : Cell(n);
     };
     add("macs", "MACs", known(r.total.macs), Show::count,
-        fmt::format("{}{}", fmt::join(dtypes, ", "),
+        fmt::format("{}{}", join(dtypes, ", "),
                     lacking && r.total.macs > 0 ? ", at least: some ops are not counted" : ""));
     if (r.total.macs - r.total.effective_macs > r.total.macs / 1000) {
         add("effective_macs", "Effective MACs", r.total.effective_macs, Show::count,

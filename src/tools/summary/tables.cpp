@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -8,15 +7,12 @@
 #include "tools/summary/present.h"
 #include "tools/summary/tree.h"
 #include "trocar/selector.h"
+#include "util/text.h"
 
 namespace trocar::summary {
 namespace {
 
 constexpr std::size_t longest_list = 200;  // rows of a list that nobody asked to see whole
-
-double ratio(std::uint64_t part, std::uint64_t whole) {
-    return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
-}
 
 // A share of nothing is not shown as a number.
 Cell share(std::uint64_t part, std::uint64_t whole) {
@@ -90,14 +86,14 @@ Cell input_cell(const Summary& s, const Layer& layer) {
             texts.push_back(text_of(row.scope->fact(id)));
         }
     }
-    return fmt::format("{}", fmt::join(texts, ", "));
+    return fmt::format("{}", join(texts, ", "));
 }
 
 Cell output_cell(const Summary& s, const Layer& layer) {
     if (layer.last == OpRow::none) {
         return "";
     }
-    return fmt::format("{}", fmt::join(output_texts(s.rows.rows[layer.last]), ", "));
+    return fmt::format("{}", join(output_texts(s.rows.rows[layer.last]), ", "));
 }
 
 Row layer_row(const Summary& s, const Layer& layer) {

@@ -1,11 +1,12 @@
 #include "tools/summary/tree.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <optional>
 #include <unordered_map>
+
+#include "util/text.h"
 
 namespace trocar::summary {
 namespace {
@@ -23,10 +24,6 @@ struct Node {
     std::size_t first = OpRow::none;
     std::size_t last = OpRow::none;
 };
-
-std::uint64_t mix(std::uint64_t hash, std::uint64_t more) {
-    return (hash ^ (more + 0x9e3779b97f4a7c15 + (hash << 6) + (hash >> 2))) * 0xff51afd7ed558ccd;
-}
 
 bool is_number(std::string_view text) {
     return !text.empty() &&
@@ -251,7 +248,7 @@ private:
             return fmt::format("{}[{}-{}]", stem, numbers.front(), numbers.back());
         }
         if (numbers.size() <= 4) {
-            return fmt::format("{}[{}]", stem, fmt::join(numbers, ","));
+            return fmt::format("{}[{}]", stem, join(numbers, ","));
         }
         return fmt::format("{}[{},{},…,{}]", stem, numbers[0], numbers[1], numbers.back());
     }
@@ -297,7 +294,7 @@ private:
         } else if (!open && !node.children.empty()) {
             std::vector<std::string> found;
             kinds(at, found);
-            layer.type = found.size() <= 3 ? fmt::format("{}", fmt::join(found, ", "))
+            layer.type = found.size() <= 3 ? fmt::format("{}", join(found, ", "))
                                            : fmt::format("{} ops", node.sums.ops);
         }
         layers.push_back(std::move(layer));

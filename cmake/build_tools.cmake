@@ -1,0 +1,25 @@
+# Uses ccache and a fast linker where the machine has them, unless the user passed CMAKE_CXX_COMPILER_LAUNCHER or linker
+# flags. Nothing found here is cached: CMake runs again when one of these programs appears or disappears.
+if(NOT PROJECT_IS_TOP_LEVEL)
+  return()
+endif()
+string(REPLACE ":" ";" folders "$ENV{PATH}")
+list(FILTER folders INCLUDE REGEX "^/(usr|opt)/")
+foreach(program ccache ld.mold ld.lld)
+  list(TRANSFORM folders APPEND /${program} OUTPUT_VARIABLE places)
+  file(GLOB found CONFIGURE_DEPENDS ${places})
+  string(MAKE_C_IDENTIFIER found_${program} name)
+  set(${name} "${found}")
+endforeach()
+
+if(NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER AND found_ccache)
+  # These let ccache work with precompiled headers.
+  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros ccache)
+endif()
+if(NOT CMAKE_EXE_LINKER_FLAGS MATCHES "-fuse-ld")
+  if(found_ld_mold AND (NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU" OR CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 12.1))
+    add_link_options(-fuse-ld=mold)
+  elseif(found_ld_lld)
+    add_link_options(-fuse-ld=lld)
+  endif()
+endif()
