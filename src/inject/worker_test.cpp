@@ -234,53 +234,55 @@ TEST(ForkedEngine, ThatFailsWithoutAFaultStopsTheCampaign) {
 }
 
 // Half floats: the golden run, brute force and a run cut everywhere round alike.
-TEST(HalfFloats, GoldenRunsAreThoseCutEverywhere) {
+class HalfFloats : public ::testing::TestWithParam<std::string> {};
+
+INSTANTIATE_TEST_SUITE_P(Engines, HalfFloats,
+                         ::testing::Values("onnxruntime", "openvino", "reference"),
+                         [](const auto& engine) { return engine.param; });
+
+TEST_P(HalfFloats, GoldenRunsAreThoseCutEverywhere) {
+    const auto& name = GetParam();
+    if (!testing::engine_info(name).available) {
+        GTEST_SKIP() << "there is no " << name;
+    }
     const auto model = load(TROCAR_SOURCE_DIR "/build/test-models/half_layers.onnx");
-    for (const auto* name : {"onnxruntime", "openvino", "reference"}) {
-        if (!testing::engine_info(name).available) {
-            continue;
-        }
-        const auto engine = open_engine(testing::engine_options(name));
-        CampaignOptions options;
-        options.view = View::source;
-        options.audit = 1;
-        options.sampling.trials = 100;
-        for (const auto target : {Population::Target::weights, Population::Target::activations}) {
-            Population population;
-            population.target = target;
-            options.populations.push_back(population);
-        }
-        const auto inputs = inputs_for(model);
-        Campaign campaign(model, engine, inputs, options);
-        class Goldens : public FoundTrials {
-        public:
-            void golden(const GoldenResult& golden) override { all.push_back(golden); }
-            std::vector<GoldenResult> all;
-        } goldens;
-        campaign.run(goldens);  // every one of them by brute force, too
-        EXPECT_EQ(goldens.found.size(), 200U);
-        SessionOptions cut;
-        cut.cut = parse_selector("all");
-        Session session(model, engine, cut);
-        SessionOptions plain;
-        plain.compile.optimize = CompileOptions::Optimize::none;
-        Session whole(model, engine, plain);
-        bool same = true;
-        for (const auto& golden : goldens.all) {
-            const auto values = inputs.get(golden.input).values;
-            const auto outputs = session.run(values);
-            EXPECT_TRUE(
-                std::ranges::equal(outputs[0].value.bytes(), golden.outputs[0].value.bytes()))
-                << name;
-            same =
-                same && (golden.input > 0 || std::ranges::equal(whole.run(values)[0].value.bytes(),
-                                                                outputs[0].value.bytes()));
-        }
-        EXPECT_EQ(campaign.whole_run().empty(), same) << name;
-        if (!same) {
-            EXPECT_THAT(campaign.whole_run(), HasSubstr("in 'y'; run whole, the engine computes"));
-            EXPECT_EQ(campaign.notes(), std::vector{campaign.whole_run()});
-        }
+    const auto engine = open_engine(testing::engine_options(name));
+    CampaignOptions options;
+    options.view = View::source;
+    options.audit = 1;
+    options.sampling.trials = 100;
+    for (const auto target : {Population::Target::weights, Population::Target::activations}) {
+        Population population;
+        population.target = target;
+        options.populations.push_back(population);
+    }
+    const auto inputs = inputs_for(model);
+    Campaign campaign(model, engine, inputs, options);
+    class Goldens : public FoundTrials {
+    public:
+        void golden(const GoldenResult& golden) override { all.push_back(golden); }
+        std::vector<GoldenResult> all;
+    } goldens;
+    campaign.run(goldens);  // every one of them by brute force, too
+    EXPECT_EQ(goldens.found.size(), 200U);
+    SessionOptions cut;
+    cut.cut = parse_selector("all");
+    Session session(model, engine, cut);
+    SessionOptions plain;
+    plain.compile.optimize = CompileOptions::Optimize::none;
+    Session whole(model, engine, plain);
+    bool same = true;
+    for (const auto& golden : goldens.all) {
+        const auto values = inputs.get(golden.input).values;
+        const auto outputs = session.run(values);
+        EXPECT_TRUE(std::ranges::equal(outputs[0].value.bytes(), golden.outputs[0].value.bytes()));
+        same = same && (golden.input > 0 || std::ranges::equal(whole.run(values)[0].value.bytes(),
+                                                               outputs[0].value.bytes()));
+    }
+    EXPECT_EQ(campaign.whole_run().empty(), same);
+    if (!same) {
+        EXPECT_THAT(campaign.whole_run(), HasSubstr("in 'y'; run whole, the engine computes"));
+        EXPECT_EQ(campaign.notes(), std::vector{campaign.whole_run()});
     }
 }
 
