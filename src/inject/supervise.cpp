@@ -238,7 +238,7 @@ Supervisor::Ended Supervisor::listen(CampaignChild& process, const Share& share,
     Message request;
     request.kind = Message::Kind::run;
     request.text = packed(share);
-    if (server_ != nullptr) {
+    if (server_ != nullptr && !share.trials.empty()) {
         request.hint = given_;
     }
     send_message(process.socket(), request);  // that nobody takes it is seen below

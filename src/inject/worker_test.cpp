@@ -184,6 +184,23 @@ TEST_F(CampaignWorkers, ReplayTrialsThatAreNotDrawn) {
     EXPECT_FALSE(effects.empty());
 }
 
+TEST_F(CampaignWorkers, ReplayEveryOutcome) {
+    auto options = options_for("misbehave");
+    options.recipe = {make, "misbehave"};
+    const auto ran = run(home_engine(), options);
+    const auto model = load(digits);
+    std::map<Outcome, int> replayed;
+    for (const auto& [which, result] : ran.found) {
+        if (replayed[result.outcome]++ == 0) {
+            Campaign campaign(model, home_engine(), inputs_for(model), options);
+            std::vector<LayerEffect> effects;
+            EXPECT_EQ(campaign.replay(campaign.trial(which.first), which.second, effects), result);
+        }
+    }
+    EXPECT_GT(replayed[Outcome::crash], 0);
+    EXPECT_GT(replayed[Outcome::hang], 0);
+}
+
 TEST_F(CampaignWorkers, ThatCannotBeMadeAreDoneWithout) {
     auto options = options_for("weights");
     options.isolate = false;
