@@ -37,7 +37,7 @@ std::string_view next(std::string_view& rest) {
     return part;
 }
 
-std::string joined(std::string head, const std::string& output) {
+std::string joined(const std::string& head, const std::string& output) {
     return output.empty() ? head : head + ":" + output;
 }
 
