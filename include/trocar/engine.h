@@ -86,8 +86,10 @@ using HostFunction = std::function<void(std::int64_t site, HostCall& call)>;
 struct CompileOptions {
     enum class Optimize { engine_default, none };
     Optimize optimize = Optimize::engine_default;
-    bool low_memory =
-        false;  // for a program that runs once: no arena, no pre-packing where that can be said
+    bool low_memory = false;  // for a program that runs once: no arena
+    // Nobody reads the floats that it computes: no pre-packing, which costs memory and can change
+    // their last bits.
+    bool types_only = false;
     // Called by ops of `host_domain`. What it throws ends the run and comes out of Program::run.
     HostFunction host = {};
     bool time_kernels = false;  // for Program::take_times

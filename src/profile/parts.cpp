@@ -56,6 +56,7 @@ public:
         session_options.streaming = true;
         session_options.compile.optimize = CompileOptions::Optimize::none;
         session_options.compile.low_memory = true;
+        session_options.compile.types_only = true;
         Session session(model, engine, session_options);
         for (const auto& input : inputs) {
             if (const auto id = graph_.find_tensor(input.name)) {

@@ -19,6 +19,7 @@ std::vector<Type> observe_types(const Model& model, const std::shared_ptr<Engine
     options.cut = every_op();
     options.streaming = true;
     options.compile.low_memory = true;
+    options.compile.types_only = true;
     Session session(part, engine, options);
     std::vector<Type> types;
     for (const auto& output : session.run(needed)) {

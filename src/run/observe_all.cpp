@@ -9,6 +9,7 @@ std::vector<Type> observed_types(const Model& model, const std::shared_ptr<Engin
     options.cut = every_op();
     options.streaming = true;
     options.compile.low_memory = true;
+    options.compile.types_only = true;
     Session session(model, engine, options);
     std::vector<Type> types(model.graph.tensor_limit());
     for (const auto id : model.graph.tensors()) {

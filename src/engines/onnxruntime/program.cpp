@@ -298,6 +298,8 @@ void set_common(SessionOptionsOwner& to, const Compiler& compiler, const Compile
     if (options.low_memory) {
         to.set(disable_arena);
         to.set(disable_memory_pattern);
+    }
+    if (options.types_only) {
         to.set(add_config_entry, "session.disable_prepacking", "1");
     }
     for (const auto& [key, value] : compiler.settings.config) {

@@ -285,7 +285,8 @@ private:
             part.graph.set_type(input, type_of(value));
             values.push_back(value);
         }
-        CompileOptions options{.optimize = CompileOptions::Optimize::none, .low_memory = true};
+        CompileOptions options{
+            .optimize = CompileOptions::Optimize::none, .low_memory = true, .types_only = true};
         if (hooks_.doing) {
             hooks_.doing(fmt::format("running {} '{}'", op.type, op.name));
         }
