@@ -211,7 +211,7 @@ OpSpec GraphReader::spec_of(Place& place, std::size_t index) {
             spend(2 * spec.name.size());
         }
     }
-    if (code.version() != 1) {
+    if (code.version() != lowest_version(builtin)) {
         spec.metadata.push_back({std::string(key::version), std::to_string(code.version())});
     }
     const auto graph_of = [&](std::int64_t number) {

@@ -24,9 +24,9 @@ constexpr std::string_view general_attributes[] = {
     "mutating_variable_inputs",
 };
 
-std::int32_t version_of(const Op& op) {
+std::int32_t version_of(const Op& op, std::int64_t builtin) {
     const auto text = property(op.metadata, key::version);
-    std::int32_t number = 1;
+    std::int32_t number = lowest_version(builtin);
     std::from_chars(text.data(), text.data() + text.size(), number);
     return number;
 }
@@ -82,7 +82,7 @@ std::uint32_t ModelWriter::opcode(const Op& op, const std::string& where) {
                     "ops of other makers have the domain 'custom'");
     }
     return opcodes_
-        .emplace(std::tuple(code, custom, version_of(op)),
+        .emplace(std::tuple(code, custom, version_of(op, code)),
                  static_cast<std::uint32_t>(opcodes_.size()))
         .first->second;
 }

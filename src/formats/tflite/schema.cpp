@@ -112,6 +112,10 @@ std::optional<std::int64_t> builtin_code(std::string_view name) {
     return std::nullopt;
 }
 
+std::int32_t lowest_version(std::int64_t builtin) {
+    return builtin == static_cast<std::int64_t>(fb::BuiltinOperator::BROADCAST_TO) ? 2 : 1;
+}
+
 const Options* find_options(bool second, std::uint8_t number) {
     return catalogue().find(second, number);
 }

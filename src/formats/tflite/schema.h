@@ -17,6 +17,8 @@ namespace trocar::tflite {
 // "CONV_2D" of 3; "BUILTIN_999" of a number that the schema does not have.
 std::string builtin_name(std::int64_t code);
 std::optional<std::int64_t> builtin_code(std::string_view name);
+// The lowest version of an op that runtimes have a kernel for.
+std::int32_t lowest_version(std::int64_t builtin);
 
 // A table of options: one of those that a union of Operator can hold.
 struct Options {

@@ -228,6 +228,26 @@ TEST(TfliteOps, CustomOnesKeepTheirOptions) {
     EXPECT_EQ(rebuild(reread(model)), rebuild(model));
 }
 
+// Runtimes have no kernel for version 1 of BROADCAST_TO. Versions from a file are kept.
+TEST(TfliteOps, HaveAVersionThatRuntimesKnow) {
+    for (const auto* const version : {"", "1", "3"}) {
+        auto model = empty_model();
+        auto& g = model.graph;
+        const auto x = g.add_input("x", floats({1, 4}));
+        const auto shape =
+            g.add_constant("shape", Constant::of(DType::i32, {2}, std::vector<std::int32_t>{3, 4}));
+        const auto y = g.add_tensor("y", floats({3, 4}));
+        OpSpec spec{.type = "BROADCAST_TO", .inputs = {x, shape}, .outputs = {y}};
+        if (*version != 0) {
+            spec.metadata = {{"version", version}};
+        }
+        const auto given = spec.metadata;
+        g.append(std::move(spec));
+        g.set_outputs({y});
+        EXPECT_EQ(first_op(reread(model)).metadata, given);
+    }
+}
+
 TEST(TfliteOps, UnknownTypesAndOptionsAreRefused) {
     auto model = add_model();
     const auto refused = [](const Model& bad) -> std::string {
