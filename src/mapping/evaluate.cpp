@@ -37,6 +37,26 @@ public:
         return value;
     }
 
+    // Whether a condition holds: a boolean, an integer other than 0, or an optional input that is
+    // given. The rule declines a string, a float or a list.
+    bool truth(const Expression& e, Scope& scope) {
+        const auto value = evaluate(e, scope);
+        if (value.is_none()) {
+            return false;
+        }
+        if (const auto* held = value.truth()) {
+            return *held;
+        }
+        if (const auto* held = value.integer()) {
+            return *held != 0;
+        }
+        if (value.tensor() != nullptr || value.constant() != nullptr) {
+            return true;  // an optional input that is there
+        }
+        throw Declined{fmt::format("{}:{}: a condition is a boolean, not {}", rules_.file, e.line,
+                                   value.kind())};
+    }
+
 private:
     RuleValue of_kind(const Expression& e, Scope& scope) {
         switch (e.kind) {
@@ -105,23 +125,6 @@ private:
         }
         const auto* const found = builder_->source().op(id).attribute(e.text);
         return found == nullptr ? RuleValue() : value_of(*found);
-    }
-
-    bool truth(const Expression& e, Scope& scope) {
-        const auto value = evaluate(e, scope);
-        if (value.is_none()) {
-            return false;
-        }
-        if (const auto* held = value.truth()) {
-            return *held;
-        }
-        if (const auto* held = value.integer()) {
-            return *held != 0;
-        }
-        if (value.tensor() != nullptr || value.constant() != nullptr) {
-            return true;  // an optional input that is there
-        }
-        fail(e.line, fmt::format("a truth is wanted, not {}", value.kind()));
     }
 
     RuleValue::List items(const std::vector<Child>& children, Scope& scope) {
@@ -442,10 +445,8 @@ std::vector<RuleValue> apply(const Rule& rule, const Match& match, Builder& buil
     Scope scope = match.names;
     std::map<std::string, RuleValue> results;
     for (const auto& statement : rule.body) {
-        const auto value = evaluator.evaluate(*statement.value, scope);
         if (statement.kind == Statement::Kind::require) {
-            const bool holds = value.truth() != nullptr ? *value.truth() : !value.is_none();
-            if (!holds) {
+            if (!evaluator.truth(*statement.value, scope)) {
                 throw Declined{statement.reason
                                    ? evaluator.evaluate(*statement.reason, scope).shown()
                                    : fmt::format("rule '{}' wants something else (line {})",
@@ -453,6 +454,7 @@ std::vector<RuleValue> apply(const Rule& rule, const Match& match, Builder& buil
             }
             continue;
         }
+        const auto value = evaluator.evaluate(*statement.value, scope);
         const auto set = [&](const std::string& name, const RuleValue& to) {
             scope[name] = to;
             results[name] = to;

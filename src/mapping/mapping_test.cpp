@@ -140,6 +140,28 @@ TEST_F(Mapping, SaysWhyAnOpIsNotMapped) {
     EXPECT_THAT(ops(mapped), testing::IsEmpty());
 }
 
+// An attribute that holds 0 is not one that is given.
+TEST_F(Mapping, RequirementsAreConditions) {
+    const auto rules = [](const char* condition) {
+        return fmt::format(
+            "rule A {{ match y = SCALE(x); require {}, \"no\"; y = Add(x, x); }}\n"
+            "rule B {{ match y = SCALE(x); y = Mul(x, x); }}",
+            condition);
+    };
+    const auto y = op("SCALE", {input("x")}, "y",
+                      {{"off", std::int64_t{0}, {}, {}},
+                       {"on", std::int64_t{1}, {}, {}},
+                       {"text", std::string("False"), {}, {}}});
+    for (const auto* const condition : {"@on", "@on ?? false", "!@off", "x", "@off == 0"}) {
+        EXPECT_EQ(fate(map(rules(condition), {y}), 0), "A") << condition;
+    }
+    for (const auto* const condition : {"@off", "@off ?? true", "@gone", "!@on", "!x", "@text"}) {
+        EXPECT_EQ(fate(map(rules(condition), {y}), 0), "B") << condition;
+    }
+    const auto mapped = map("rule A { match y = SCALE(x); require @text; y = x; }", {y});
+    EXPECT_THAT(fate(mapped, 0), HasSubstr("rules.map:3: a condition is a boolean, not a text"));
+}
+
 TEST_F(Mapping, TheNextRuleIsAskedAndNothingOfTheFirstIsLeft) {
     const auto x = input("x");
     const auto y = op("SCALE", {x}, "y");

@@ -175,6 +175,8 @@ def layers(s):
         for full in (False, True):
             s.add(f"pool_{kind}_{full}", "Pooling", [x], [], pooling(x.astype(float), kind, (3, 2), (2, 3), (1, 0), full),
                   kernel=(3, 2), stride=(2, 3), pad=(1, 0), pool_type=kind, pooling_convention="full" if full else "valid")
+        s.add(f"pool_{kind}_not_global", "Pooling", [x], [], pooling(x.astype(float), kind, (3, 2), (2, 3), (1, 0), False),
+              kernel=(3, 2), stride=(2, 3), pad=(1, 0), pool_type=kind, pooling_convention="valid", global_pool=False)
         s.add(f"pool_{kind}_global", "Pooling", [x], [], getattr(x.astype(float), {"avg": "mean"}.get(kind, kind))((2, 3), keepdims=True),
               kernel=(1, 1), pool_type=kind, global_pool=True)
     s.add("pool_inside", "Pooling", [x], [], pooling(x.astype(float), "avg", (2, 2), (2, 2), (1, 1), False, False), kernel=(2, 2),
