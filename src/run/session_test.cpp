@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 
 #include "run/test_engines.h"
@@ -70,6 +71,36 @@ TEST_P(Sessions, IsolatedGivesTheSame) {
     EXPECT_THAT(message_of([&] { session.run({}); }), HasSubstr("input 'x' (f32[n]) is missing"));
     where.path = "/nowhere";
     EXPECT_THROW(Session(model, where, options), Error);
+}
+
+// Products of packed and of unpacked matrices can differ in their last bits.
+TEST_P(Sessions, LowMemoryChangesNoBits) {
+    constexpr std::int64_t inner = 512;
+    constexpr std::int64_t columns = 1000;
+    const auto wave = [](std::int64_t count) {
+        std::vector<float> values(static_cast<std::size_t>(count));
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            values[i] = std::sin(static_cast<float>(i) * 0.37F);
+        }
+        return values;
+    };
+    Graph graph;
+    const auto x = graph.add_input("x", Type::tensor(DType::f32, Shape{1, inner}));
+    const auto w =
+        graph.add_constant("w", Constant::of(DType::f32, {columns, inner}, wave(columns * inner)));
+    const auto y = graph.add_tensor("y", Type::tensor(DType::f32, Shape{1, columns}));
+    OpSpec spec{.type = "Gemm", .inputs = {x, w}, .outputs = {y}};
+    spec.attributes = {{.name = "transB", .value = std::int64_t{1}, .reference = {}, .source = {}}};
+    graph.append(std::move(spec));
+    graph.set_outputs({y});
+    const auto model = model_of(std::move(graph));
+    const auto result = [&](bool low_memory) {
+        SessionOptions options;
+        options.compile.low_memory = low_memory;
+        Session session(model, engine(), options);
+        return numbers(session.run({{"x", floats(wave(inner), {1, inner})}})[0].value);
+    };
+    EXPECT_EQ(result(true), result(false));
 }
 
 TEST_P(Sessions, WholeAndCutGiveTheSameBits) {

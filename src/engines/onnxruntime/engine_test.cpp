@@ -243,40 +243,6 @@ TEST_P(OrtEngine, TakesConstantsHoweverTheyLie) {
     }
 }
 
-// Products of packed and of unpacked matrices differ in their last bits.
-TEST_P(OrtEngine, LowMemoryChangesNoBits) {
-    constexpr std::int64_t rows = 1;
-    constexpr std::int64_t inner = 512;
-    constexpr std::int64_t columns = 1000;
-    const auto numbers = [](std::int64_t count) {
-        std::vector<float> values(static_cast<std::size_t>(count));
-        for (std::size_t i = 0; i < values.size(); ++i) {
-            values[i] = std::sin(static_cast<float>(i) * 0.37F);
-        }
-        return values;
-    };
-    auto model = empty_model();
-    const auto x = model.graph.add_input("x", tensor(DType::f32));
-    const auto w = model.graph.add_constant(
-        "w", Constant::of(DType::f32, {columns, inner}, numbers(columns * inner)));
-    const auto y = model.graph.add_tensor("y", tensor(DType::f32));
-    OpSpec spec;
-    spec.type = "Gemm";
-    spec.inputs = {x, w};
-    spec.outputs = {y};
-    spec.attributes = {attribute("transB", std::int64_t{1})};
-    model.graph.append(std::move(spec));
-    model.graph.set_outputs({y});
-    const auto opened = engine();
-    const auto input = of(DType::f32, {rows, inner}, numbers(rows * inner));
-    for (const auto optimize :
-         {CompileOptions::Optimize::none, CompileOptions::Optimize::engine_default}) {
-        const auto usual = opened->compile(model, {.optimize = optimize});
-        const auto small = opened->compile(model, {.optimize = optimize, .low_memory = true});
-        EXPECT_EQ(floats_of(run(*usual, {input}).front()), floats_of(run(*small, {input}).front()));
-    }
-}
-
 TEST_P(OrtEngine, LendsConstantsInsteadOfCopyingThem) {
     auto opened = engine();
     auto warm = opened->compile(relu(), {});
