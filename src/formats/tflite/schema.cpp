@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "formats/tflite/model_bfbs_generated.h"
+#include "formats/tflite/model_generated.h"
 #include "util/text.h"
 
 namespace trocar::tflite {
